@@ -1,4 +1,4 @@
-//! `switchboard activity`: the calls that went through the gateway, and why those that failed did.
+//! `switchboard activity`: recent calls through the gateway, with the errors of failed ones.
 
 use std::fmt::Write as _;
 
@@ -19,22 +19,22 @@ use super::{
 };
 use crate::link::Link;
 
-/// List the last calls, and why those that failed did.
+/// List recent calls and the errors of failed ones.
 ///
-/// Shows the client, the time without waiting for a person, and the error of each call. Errors are redacted, and cut if
-/// they are long.
+/// Shows the client, the duration without the time spent waiting for an approver, and the error of each call.
+/// Errors are redacted, and truncated if they are long.
 #[derive(Debug, Args)]
 pub struct ActivityArgs {
-    /// Only calls to this server, or of this tool
+    /// Only calls to this server or tool
     #[arg(value_name = "SERVER[:TOOL]")]
     target: Option<String>,
     /// Only calls that failed or took too long
     #[arg(long)]
     failed: bool,
-    /// Only calls with this in their server, tool, client or error
+    /// Only calls with this text in their server, tool, client or error
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
-    /// How many
+    /// Number of calls to show
     #[arg(long = "lines", short = 'n', value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=1000))]
     lines: u16,
     /// Print JSON
@@ -49,7 +49,7 @@ fn what(call: &Call) -> String {
     }
 }
 
-/// The words and the colour of an outcome.
+/// The text and the colour of an outcome.
 fn outcome(call: &Call) -> (String, Option<Colour>) {
     let colour = match &*call.outcome {
         "ok" => Some(Colour::Green),
@@ -73,7 +73,7 @@ pub fn run(home: &Home, args: &ActivityArgs) -> Result<(), Error> {
         .read_owned()
         .map_err(|error| Error::new(format!("the gateway's list is not understood: {error}")))?;
     if activity.is_empty() {
-        // One that was removed may have calls all the same.
+        // A removed server may still have calls, so the name is checked only if there are none.
         if let Some(target) = &target {
             let _: Raw = link.get(&format!("/api/v1/servers/{}", escape(target.server)))?;
         }
@@ -109,7 +109,7 @@ fn address(args: &ActivityArgs, target: Option<&Target<'_>>) -> String {
     address
 }
 
-/// The newest call last, next to where the next command is typed.
+/// Lists the newest call last, next to the shell prompt.
 fn table(calls: &[Call]) -> Table {
     let heading = ["AT", "CLIENT", "CALL", "TOOK", "OUTCOME"];
     let mut table = Table::new(&heading).cut_path(2);

@@ -1,37 +1,37 @@
-//! Asking before something is done.
+//! Confirmation by the user before an action.
 
 use std::io::{self, IsTerminal as _};
 
 use switchboard_terminal::{error::Error, print};
 
-/// What is said when it is not done.
+/// The messages for an action that the user has to confirm.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asking {
     nothing: &'static str,
-    /// What to do where there is nobody to ask.
+    /// Advice if there is no terminal to ask on.
     hint: &'static str,
 }
 
-/// Before a file is changed.
+/// Confirmation before a file is changed.
 pub(super) const CHANGE: Asking = Asking {
     nothing: "nothing was changed",
     hint: "give --yes, or --dry-run to look only",
 };
 
-/// Before tools are approved.
+/// Confirmation before tools are approved.
 pub(super) const APPROVE: Asking = Asking {
     nothing: "nothing was approved",
     hint: "give --yes to approve what is shown",
 };
 
-/// Before memories are forgotten.
+/// Confirmation before memories are deleted.
 #[cfg(feature = "memory")]
 pub(super) const FORGET: Asking = Asking {
     nothing: "nothing was forgotten",
     hint: "give --yes to do it without being asked",
 };
 
-/// Before a damaged file is given up.
+/// Confirmation before a damaged file is discarded.
 #[cfg(feature = "memory")]
 pub(super) const DISCARD: Asking = Asking {
     nothing: "nothing was discarded",
@@ -39,7 +39,7 @@ pub(super) const DISCARD: Asking = Asking {
 };
 
 impl Asking {
-    /// Whether somebody can be asked, if that is needed: before work is done only to be able to ask.
+    /// Fails if the user has to be asked but cannot be. Call it before work that only prepares the question.
     pub(super) fn check(self, yes: bool) -> Result<(), Error> {
         if yes || io::stdin().is_terminal() {
             return Ok(());
@@ -48,7 +48,7 @@ impl Asking {
         Err(Error::usage(message).hint(self.hint))
     }
 
-    /// Goes on only with a yes.
+    /// Asks `question` and fails unless the user agrees.
     pub(super) fn agree(self, yes: bool, question: &str) -> Result<(), Error> {
         self.check(yes)?;
         if yes {

@@ -1,7 +1,7 @@
-//! `switchboard approvals`: what waits for a person, and the answers.
+//! `switchboard approvals`: pending requests and the answers to them.
 //!
-//! What servers and clients say here is hostile until somebody has read it: it is shown with everything in
-//! it that nobody would see spelled out, and never as anything but text.
+//! The text of servers and clients is hostile until the user has read it: invisible characters are spelled
+//! out, and it is never printed as anything but text.
 
 mod answer;
 mod decide;
@@ -26,11 +26,10 @@ use switchboard_wire::Raw;
 
 use crate::link::Link;
 
-/// See what waits for your answer, and answer.
+/// Review pending requests and answer them.
 ///
-/// Servers may ask for a model's answer or ask you something, and rules may have you asked before a
-/// tool is called. Until somebody answers, here or in the console, whoever asked waits, up to a
-/// deadline.
+/// Servers may ask for a model's answer or ask you a question, and rules may require your approval before a
+/// tool is called. The caller waits until you answer, here or in the console, or until the deadline.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Approvals {
@@ -111,12 +110,12 @@ pub fn run(home: &Home, args: &Approvals) -> Result<(), Error> {
     }
 }
 
-/// How long the name of a request is.
+/// Characters in a request ID.
 const ID_CHARS: usize = 8;
-/// How many requests are looked through for the beginning of a name.
+/// The most requests that are searched for an ID prefix.
 const LOOKED_AT: usize = 1_000;
 
-/// The whole name of a request of which the beginning is given: one that is open, or else any.
+/// Resolves an ID prefix to a whole ID: that of an open request, or else of any.
 fn find(link: &Link, given: &str) -> Result<String, Error> {
     let given = given.to_ascii_lowercase();
     if given.chars().count() >= ID_CHARS {
@@ -167,12 +166,12 @@ fn ambiguous(given: &str, many: &[rest::Approval]) -> Error {
     Error::new(message).hint("give more of its name")
 }
 
-/// All of one request.
+/// Fetches one request in full.
 fn ask<T: DeserializeOwned>(link: &Link, id: &str) -> Result<T, Error> {
     link.get(&format!("/api/v1/approvals/{}", escape(id)))
 }
 
-/// Sends a decision, and gives what became of the request.
+/// Sends a decision and returns the updated request.
 fn send(
     link: &Link,
     id: &str,
@@ -180,7 +179,7 @@ fn send(
     members: Vec<(&str, Raw)>,
 ) -> Result<rest::Approval, Error> {
     let body = Raw::object(members);
-    // What comes from an editor has lines; between the parts of JSON a space is the same.
+    // Text from an editor has line breaks; between JSON tokens a space is equivalent.
     let body = body.as_str().replace(['\r', '\n'], " ");
     let address = format!("/api/v1/approvals/{}/{action}", escape(id));
     link.send(&address, &body).map_err(|failure| {

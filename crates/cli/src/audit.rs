@@ -1,4 +1,4 @@
-//! `switchboard audit`: what was asked, decided and done, from the file itself, with or without a gateway.
+//! `switchboard audit`: the audit log, read from its file, with or without a gateway.
 
 mod archive;
 
@@ -25,10 +25,10 @@ use switchboard_wire::Raw;
 
 use super::{config_file::cannot, times::moment, words::count};
 
-/// Read the log of decisions, and check that nobody changed it.
+/// Read the audit log and check that it was not changed.
 ///
-/// Each entry is tied to the one before it by a hash. Keep the number and the hash of the last entry
-/// elsewhere to prove later that nothing before it was changed. It needs no gateway.
+/// Each entry is chained to the one before it by a hash. Keep the number and the hash of the last entry
+/// elsewhere to prove later that nothing before it was changed. No gateway is needed.
 #[derive(Debug, Args)]
 pub struct Audit {
     #[command(subcommand)]
@@ -62,10 +62,10 @@ Examples:
     Archive(archive::Archive),
 }
 
-/// Show the last entries.
+/// Show the last entries
 #[derive(Debug, Args)]
 struct List {
-    /// How many
+    /// Number of entries to show
     #[arg(long = "lines", short = 'n', value_name = "N", default_value_t = 30)]
     lines: usize,
     /// Print JSON
@@ -73,15 +73,15 @@ struct List {
     json: bool,
 }
 
-/// Check that every entry is there and as it was written.
+/// Verify that every entry is present and unchanged.
 ///
-/// The exit code is 1 if not, and the first entry that cannot be relied upon is named.
+/// If not, the exit code is 1, and the output names the first entry that cannot be trusted.
 #[derive(Debug, Args)]
 struct Verify {
-    /// The number and the hash of an entry, as they were once: whether it still has that hash
+    /// Number and hash of an entry that you kept earlier; fails if its hash is another one now
     #[arg(long, value_name = "NUMBER:HASH")]
     expect: Option<String>,
-    /// An archive of the log, checked together with the rest; oldest first if there are several
+    /// Archive of the log, checked together with the rest; oldest first if there are several
     #[arg(long, value_name = "FILE")]
     archive: Vec<PathBuf>,
     /// Print JSON
@@ -89,24 +89,24 @@ struct Verify {
     json: bool,
 }
 
-/// Write all entries to a file or to standard output.
+/// Write all entries to a file or to standard output
 #[derive(Debug, Args)]
 struct Export {
-    /// A file that is not there yet; standard output if none is named
+    /// File to create; standard output if omitted
     file: Option<PathBuf>,
     /// Only entries after this number
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     since: u64,
-    /// How they are written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     format: Format,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// One JSON object a line
+    /// One JSON object per line
     Jsonl,
-    /// Comma-separated values under a heading
+    /// Comma-separated values with a header line
     Csv,
 }
 
@@ -120,7 +120,7 @@ pub fn run(home: &Home, args: &Audit) -> Result<(), Error> {
     }
 }
 
-/// An entry as it is exported. It has all that the hash is made of.
+/// An exported entry, with everything that its hash covers.
 #[derive(Serialize)]
 struct Entry<'a> {
     seq: u64,
@@ -128,7 +128,7 @@ struct Entry<'a> {
     what: &'a str,
     subject: &'a str,
     body: Raw,
-    /// The body to the byte, where a line of JSON cannot show it so.
+    /// The exact bytes of the body, if a line of JSON cannot represent them.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
     hash: String,
@@ -148,7 +148,7 @@ impl<'a> Entry<'a> {
             at: time(audited),
             what: &entry.what,
             subject: &entry.subject,
-            // What is no JSON was not written by a gateway; it is handed on as text.
+            // A body that is not JSON was not written by a gateway; it is exported as text.
             text: (body.is_none() || entry.body.contains(['\r', '\n'])).then_some(&*entry.body),
             body: body.unwrap_or_else(|| Raw::string(&entry.body)),
             hash: hex::encode(&audited.hash),
@@ -156,13 +156,13 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// To the microsecond: the hash is made of no less.
+/// Formats the time to the microsecond, which is the precision that the hash covers.
 fn time(audited: &Audited) -> String {
     jiff::Timestamp::try_from(audited.entry.at)
         .map_or_else(|_| "out of range".to_owned(), |time| format!("{time:.6}"))
 }
 
-/// So many digits of a hash are enough to know it by.
+/// Digits of a hash to print, enough to identify it.
 const HASH_DIGITS: usize = 12;
 
 fn list(home: &Home, args: &List) -> Result<(), Error> {
@@ -205,7 +205,7 @@ fn list(home: &Home, args: &List) -> Result<(), Error> {
     table.print()
 }
 
-/// What an entry says, in a few words.
+/// A short description of an entry.
 fn about(body: &str) -> String {
     let Ok(body) = serde_json::from_str::<Value>(body) else {
         return visible_line(body);
@@ -215,7 +215,7 @@ fn about(body: &str) -> String {
         (Some(server), Some(tool)) => Some(format!("{server}:{tool}")),
         (server, tool) => server.or(tool),
     };
-    // What was decided comes first: the end is cut on a narrow terminal.
+    // The decision comes first, because a narrow terminal cuts the end.
     let first = [
         text("action")
             .or_else(|| text("decision"))
@@ -242,14 +242,14 @@ fn about(body: &str) -> String {
     visible_line(&parts.join(" "))
 }
 
-/// The members that are told above, or are for programs.
+/// Members that `about` shows separately, or that are for programs.
 const TOLD: [&str; 25] = [
     "kind", "server", "tool", "action", "status", "by", "actor", "note", "why", "rule", "reason",
     "error", "door", "peer", "client", "remember", "agreed", "tookMs", "request", "edits",
     "answer", "usage", "uid", "decision", "count",
 ];
 
-/// Any other member, by its name, if it is short.
+/// Any other member with its name, if it is short.
 fn other(name: &str, value: &Value) -> Option<String> {
     const LONGEST: usize = 120;
     if TOLD.contains(&name) {
@@ -332,8 +332,8 @@ fn verify(home: &Home, args: &Verify) -> Result<(), Error> {
     )))
 }
 
-/// Whether an entry has the hash that somebody kept of it. A log that was made anew as a whole, or an old one
-/// put in its place, is found in no other way.
+/// Checks that an entry has the hash that the user kept of it. Nothing else detects a log that was rewritten
+/// as a whole, or replaced by an older one.
 fn check_expected(file: &Path, expected: &str) -> Result<(), Error> {
     let wrong = || {
         Error::usage(format!("{expected:?} is no number and hash"))
@@ -350,7 +350,7 @@ fn check_expected(file: &Path, expected: &str) -> Result<(), Error> {
     let walked = switchboard_store::export(file, seq - 1, |audited| {
         found = (audited.seq == seq).then(|| hex::encode(&audited.hash));
         later = audited.seq > seq;
-        // One is enough.
+        // One entry is enough.
         Err(io::ErrorKind::Interrupted.into())
     });
     let found = match (found, walked) {
@@ -402,7 +402,7 @@ fn write_all(log: &Path, args: &Export, to: &mut impl Write) -> Result<u64, Erro
         written += 1;
         match args.format {
             Format::Jsonl => {
-                // An entry may have been spelled with lines; between the parts of JSON a space is the same.
+                // An entry may contain line breaks; between JSON tokens a space is equivalent.
                 let line = serde_json::to_string(&Entry::new(&audited))?;
                 to.write_all(line.replace(['\r', '\n'], " ").as_bytes())?;
                 to.write_all(b"\n")
@@ -443,7 +443,7 @@ fn cannot_make(path: &Path, error: &io::Error) -> Error {
     cannot("make", path, error)
 }
 
-/// Where the log is, if there is one.
+/// The path of the log.
 fn log_of(home: &Home) -> Result<PathBuf, Error> {
     let file = home.database();
     if file.exists() {
@@ -459,7 +459,7 @@ fn walk(file: &Path, since: u64, each: impl FnMut(Audited) -> io::Result<()>) ->
 
 fn failure(error: &StoreError) -> Error {
     match error {
-        // What cannot be written is not the log's fault.
+        // A failure to write the output is not a failure of the log.
         StoreError::Export(source) => Error::from(io::Error::from(source.kind())),
         other => Error::from_error(other, other.hint()),
     }
@@ -472,7 +472,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_separated_by_commas_of_their_own() {
+    fn csv_values_are_quoted_if_needed() {
         let entry = switchboard_store::Entry {
             at: UNIX_EPOCH,
             what: "decided".into(),
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_told_in_a_few_words() {
+    fn entry_has_a_short_description() {
         let body = r#"{"kind":"tool_call","status":"approved","server":"a","tool":"b\u202e","by":"cli:x","action":"approve"}"#;
         assert_eq!(about(body), "approve tool_call a:b⟨U+202E⟩ by cli:x");
         assert_eq!(about("no \u{1b}"), "no ⟨U+001B⟩");

@@ -1,5 +1,4 @@
-//! What files were before a command changed them: the folder `backups`, and the way back from an
-//! import.
+//! Backups of files that a command changed, in the folder `backups`, and the undo of an import.
 
 use std::{
     collections::BTreeMap,
@@ -15,50 +14,48 @@ use switchboard_terminal::error::Error;
 
 use super::config_file::{cannot, read_text};
 
-/// How notes about imports end, so that nobody takes one for a backup.
+/// The file ending of notes about imports, so that a note is not mistaken for a backup.
 const NOTE: &str = "import.note";
-/// The most files that are looked through.
+/// The most files that are searched.
 const FILES: usize = 10_000;
 
-/// The folder for backups.
 pub(super) fn folder(home: &Home) -> PathBuf {
     home.logs().with_file_name("backups")
 }
 
-/// What an import did, for the way back.
+/// The changes made by an import, for undoing it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ImportNote {
     /// The file that was changed.
     pub(super) file: PathBuf,
-    /// Its text from before, in the folder for backups; `None` if there was no such file.
+    /// File name of its earlier text in the backup folder; `None` if the file did not exist.
     pub(super) backup: Option<String>,
-    /// Its text afterwards, to tell whether it still is.
+    /// Its text after the import, to detect later changes.
     pub(super) after: String,
-    /// The servers that were added.
     pub(super) added: Vec<String>,
-    /// The secrets that were stored for them, and the stamp of each file.
+    /// The secrets that were stored for them, with the stamp of each file.
     #[serde(default)]
     pub(super) stored: BTreeMap<String, String>,
 }
 
 /// The files that are kept of an import.
 pub(super) struct Kept {
-    /// The file's text from before, if there was one.
+    /// The earlier text of the file, if it existed.
     pub(super) backup: Option<PathBuf>,
     note: PathBuf,
 }
 
 impl Kept {
-    /// Removes them, since what they were kept for did not happen.
+    /// Removes the files, because the import did not happen.
     pub(super) fn discard(&self) {
         for file in self.backup.iter().chain([&self.note]) {
-            // The failure before this one is the one to report.
+            // The earlier failure is the one to report.
             let _ = fs::remove_file(file);
         }
     }
 }
 
-/// Keeps a file's text, and the note about what is going to be done to it.
+/// Stores the text of a file, and the note about the coming change.
 pub(super) fn keep(home: &Home, before: Option<&str>, mut note: ImportNote) -> Result<Kept, Error> {
     let folder = folder(home);
     switchboard_files::create_dir(&folder).map_err(|error| cannot("make", &folder, &error))?;
@@ -80,7 +77,7 @@ pub(super) fn keep(home: &Home, before: Option<&str>, mut note: ImportNote) -> R
     Ok(kept)
 }
 
-/// The last import that was not taken back, and its note.
+/// The last import that was not undone, with the path of its note.
 pub(super) fn last_import(home: &Home) -> Result<Option<(PathBuf, ImportNote)>, Error> {
     let folder = folder(home);
     let entries = match fs::read_dir(&folder) {
@@ -93,7 +90,7 @@ pub(super) fn last_import(home: &Home) -> Result<Option<(PathBuf, ImportNote)>, 
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.ends_with(&format!("-{NOTE}")))
     };
-    // Their names begin with the time.
+    // The names begin with the time.
     let Some(path) = paths.filter(is_note).max() else {
         return Ok(None);
     };
@@ -104,7 +101,7 @@ pub(super) fn last_import(home: &Home) -> Result<Option<(PathBuf, ImportNote)>, 
     Ok(Some((path, note)))
 }
 
-/// The text that a file had before an import; `None` if there was no such file.
+/// The text of the file before an import; `None` if the file did not exist.
 pub(super) fn text_before(home: &Home, note: &ImportNote) -> Result<Option<String>, Error> {
     let Some(name) = &note.backup else {
         return Ok(None);
@@ -117,7 +114,7 @@ pub(super) fn text_before(home: &Home, note: &ImportNote) -> Result<Option<Strin
     }
 }
 
-/// Marks an import as taken back: its note is kept, and not found again.
+/// Marks an import as undone: its note is kept under another name.
 pub(super) fn done(note: &Path) -> Result<(), Error> {
     fs::rename(note, note.with_extension("undone")).map_err(|error| cannot("rename", note, &error))
 }

@@ -1,4 +1,4 @@
-//! `switchboard call`: one tool, from the command line.
+//! `switchboard call`: calls one tool.
 
 use std::{
     io::{self, Read as _},
@@ -24,27 +24,29 @@ use switchboard_wire::Raw;
 use super::{describe, progress::Progress};
 use crate::link::{Link, told_problem};
 
-/// The longest arguments.
+/// The longest arguments, in bytes.
 const ARGUMENTS_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Call a tool.
 ///
-/// Arguments are checked against the tool's schema before anything is sent. What the tool answers is printed as text. If it
-/// reports an error, the exit code is 1. A server that is starting is waited for, up to a minute.
+/// Arguments are checked against the tool's schema before anything is sent. The result is printed as text. If
+/// the tool reports an error, the exit code is 1. If the server is starting, the command waits for up to a
+/// minute.
 #[derive(Debug, Args)]
 pub struct Call {
-    /// The tool, as `switchboard tools` shows it
+    /// Tool, as shown by `switchboard tools`
     #[arg(value_name = "NAME:TOOL")]
     tool: String,
-    /// Its arguments: KEY=VALUE each, KEY:=JSON for a value as JSON; or one JSON object; `-` reads that from standard input
+    /// Arguments as KEY=VALUE, or KEY:=JSON for a JSON value; or one JSON object; `-` reads the object from
+    /// standard input
     #[arg(value_name = "ARGUMENT")]
     arguments: Vec<String>,
-    /// Print the whole result as the tool gave it
+    /// Print the whole result as the tool sent it
     #[arg(long)]
     json: bool,
 }
 
-/// The parts of a result that are shown, each as the tool spelled it.
+/// The parts of a result that are shown, as the tool spelled them.
 struct Outcome {
     content: Vec<Raw>,
     structured: Option<Raw>,
@@ -69,13 +71,13 @@ impl Outcome {
     }
 }
 
-/// How long a person waits for a server that is starting: the first start of one may fetch it first.
+/// Time to wait for a server that is starting: the first start may download it.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// After so long it is said what a call may be waiting for.
+/// Time after which the command checks if a call waits for an approver.
 pub(super) const LONG: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-/// Asks until the server is up, or cannot be.
+/// Repeats `ask` until the server is ready, cannot start, or the time is up.
 pub(super) fn patiently<T>(mut ask: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     let until = Instant::now() + PATIENCE;
     let mut told = false;
@@ -83,7 +85,7 @@ pub(super) fn patiently<T>(mut ask: impl FnMut() -> Result<T, Error>) -> Result<
         match ask() {
             Err(failure)
                 if is_starting(&failure)
-                    // That takes a while, and may never be.
+                    // A list that cannot be read takes a while to recover, and may never do.
                     && !failure.message().contains(UNREADABLE)
                     && Instant::now() < until =>
             {
@@ -102,7 +104,7 @@ fn is_starting(failure: &Error) -> bool {
     failure.message().starts_with("initializing")
 }
 
-/// Calls, shows how it goes on, and returns the result.
+/// Makes the call, shows its progress, and returns the result.
 fn hear(link: &Link, body: &str) -> Result<String, Error> {
     let mut events = link.post_and_hear("/api/v1/tools/call", body)?;
     let mut progress = Progress::new();
@@ -123,7 +125,7 @@ fn hear(link: &Link, body: &str) -> Result<String, Error> {
         .hint("`switchboard status` shows whether it still runs; the tool may have done its work"))
 }
 
-/// What a tool says while it works: `3 of 10: copying`.
+/// The progress of a tool in words: `3 of 10: copying`.
 fn words(said: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Said {
@@ -136,21 +138,21 @@ fn words(said: &str) -> Option<String> {
     let words = match (said.total, message) {
         (Some(total), Some(message)) => format!("{} of {total}: {message}", said.progress),
         (Some(total), None) => format!("{} of {total}", said.progress),
-        // A number that leads nowhere says nothing beside words.
+        // Without a total, the number says nothing beside a message.
         (None, Some(message)) => message,
         (None, None) => said.progress.to_string(),
     };
     Some(print::one_line(&words))
 }
 
-/// A call that takes long may wait for whoever made it.
+/// Reports that a long call waits for an approver, who may be the user who made it.
 fn tell_who_waits(home: &Home, tool: &str, began: Timestamp, done: &mpsc::Receiver<()>) {
     if matches!(done.recv_timeout(LONG), Err(RecvTimeoutError::Timeout)) {
         tell_if_asked(home, |request| is_about(request, tool), began);
     }
 }
 
-/// Tests if a request is about a tool of the memory.
+/// Tests if a request is about a tool of the memory server.
 #[cfg(feature = "memory")]
 pub(super) fn is_of_memory(request: &Approval) -> bool {
     request.server == switchboard_config::Memory::NAME
@@ -163,13 +165,13 @@ fn is_about(request: &Approval, tool: &str) -> bool {
         == Some(own)
 }
 
-/// Tests if a request was made after this. Times are told to the millisecond.
+/// Tests if a request was made at this time or later, to the millisecond.
 fn is_since(request: &Approval, time: Timestamp) -> bool {
     let created = request.created_at.parse::<Timestamp>();
     created.is_ok_and(|created| created.as_millisecond() >= time.as_millisecond())
 }
 
-/// Says that a person is asked, if one is, about such a request that was made since then.
+/// Reports a pending request that was made since then and that `is_it` selects.
 pub(super) fn tell_if_asked(home: &Home, is_it: impl Fn(&Approval) -> bool, since: Timestamp) {
     let asked = Link::need(home).and_then(|link| link.get("/api/v1/approvals?status=pending"));
     let Ok(Approvals { approvals }) = asked else {
@@ -192,7 +194,7 @@ pub fn run(home: &Home, args: &Call) -> Result<(), Error> {
     let arguments = fit(&link, &args.tool, &given)?;
     let asked = CallTool {
         name: args.tool.clone(),
-        // As they were given: numbers keep all their digits.
+        // The arguments as they were given, so that numbers keep all their digits.
         arguments: Some(arguments),
         page: false,
         progress: true,
@@ -221,12 +223,12 @@ pub fn run(home: &Home, args: &Call) -> Result<(), Error> {
     Ok(())
 }
 
-/// What was given as arguments.
+/// The arguments from the command line.
 #[derive(Debug, PartialEq, Eq)]
 enum Given {
-    /// JSON, to be sent as it was spelled.
+    /// A JSON object, sent as it was spelled.
     Object(Raw),
-    /// Pairs: what the text of a value means is up to the tool's schema.
+    /// Pairs, whose values get their types from the tool's schema.
     Pairs(Raw),
 }
 
@@ -296,8 +298,8 @@ fn standard_input() -> Result<String, Error> {
     Ok(text)
 }
 
-/// The arguments as the tool takes them; an object that it takes is sent as it was spelled. Nothing is known of a tool
-/// whose server is still starting, and the gateway has the last word on it.
+/// The arguments in the types that the tool accepts; a JSON object is sent as it was spelled. While the
+/// server is still starting, the schema is not known and the gateway checks them.
 fn fit(link: &Link, name: &str, given: &Given) -> Result<Raw, Error> {
     let (Given::Object(arguments) | Given::Pairs(arguments)) = given;
     let tool = match describe::find(link, name) {
@@ -312,7 +314,7 @@ fn fit(link: &Link, name: &str, given: &Given) -> Result<Raw, Error> {
     let fitting = match given {
         Given::Object(object) => checker.check(object).map(|()| object.clone()),
         Given::Pairs(pairs) => checker.fit(pairs).map(|fit| {
-            // The tool may know it by another name.
+            // The tool may accept the argument under another name.
             if let Some(doubts) = fit.doubts {
                 print::warn(&format!("the arguments may not fit: {doubts}"));
             }
@@ -327,7 +329,7 @@ fn fit(link: &Link, name: &str, given: &Given) -> Result<Raw, Error> {
     })
 }
 
-/// The result for a person: its text, and what else there is by kind and size.
+/// The result as text; other content is described by kind and size.
 fn plain(outcome: &Outcome) -> String {
     let mut text = String::new();
     for block in &outcome.content {
@@ -402,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_reads_as_text() {
+    fn result_is_printed_as_text() {
         let outcome = |value: Value| Outcome::read(&Raw::from_value(&value).unwrap());
         for (result, expected) in [
             (json!({}), ""),
@@ -425,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn results_of_any_spelling_are_read() {
+    fn results_of_any_spelling_are_parsed() {
         let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
         for (result, expected) in [
             (

@@ -1,4 +1,4 @@
-//! `switchboard clients`: who is connected to the gateway.
+//! `switchboard clients`: the clients that are connected to the gateway.
 
 use clap::Args;
 use switchboard_config::Home;
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::link::Link;
 
-/// List the clients that are connected, and what they see.
+/// List the connected clients and what they see
 #[derive(Debug, Args)]
 pub struct Clients {
     /// Print JSON

@@ -1,4 +1,4 @@
-//! switchboard.json, changed by hand of a command while no gateway runs.
+//! switchboard.json, as commands change it themselves while no gateway runs.
 
 use std::{
     fs::File,
@@ -12,14 +12,14 @@ use switchboard_config::{
 use switchboard_files::{Links, create_dir};
 use switchboard_terminal::{error::Error, print};
 
-/// The largest file that is read; no configuration is as large.
+/// The largest file that is read, in bytes; no configuration is as large.
 const FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The configuration file and its text.
 #[derive(Debug)]
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
-    /// Its text; `None` if there is no such file.
+    /// Its text; `None` if the file does not exist.
     pub(super) text: Option<String>,
 }
 
@@ -31,17 +31,17 @@ impl ConfigFile {
         Ok(Self { path, text })
     }
 
-    /// The text, which is empty for a file that is not there.
+    /// The text, or an empty string if the file does not exist.
     pub(super) fn text(&self) -> &str {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// What it says.
+    /// Parses the text.
     pub(super) fn config(&self) -> Result<Config, Error> {
         self.check(self.text())
     }
 
-    /// Changes the file while no other process does; whether there was anything to change.
+    /// Changes the file under its lock. Returns `false` if there was nothing to change.
     pub(super) fn edit(
         home: &Home,
         change: impl FnOnce(&str) -> Result<String, EditError>,
@@ -49,7 +49,7 @@ impl ConfigFile {
         let lock = lock(home.config_file())?;
         let file = Self::read(home)?;
         let after = change(file.text()).map_err(|error| match error {
-            // The editor does not know what the file is called.
+            // The editor does not know the name of the file.
             EditError::Text { mut problems } => {
                 for problem in &mut problems {
                     problem.file = file.path.display().to_string();
@@ -65,12 +65,12 @@ impl ConfigFile {
         Ok(true)
     }
 
-    /// Puts another text in its place, if that can be read and no other process has changed the file.
+    /// Replaces the text, if the new one can be parsed and no other process has changed the file.
     pub(super) fn write(&self, after: &str) -> Result<(), Error> {
         self.write_under(&lock(&self.path)?, after)
     }
 
-    /// Removes the file, if no other process has changed it. Through a link, the file behind it.
+    /// Removes the file, if no other process has changed it. Follows a symbolic link to the file behind it.
     pub(super) fn remove(&self) -> Result<(), Error> {
         let lock = lock(&self.path)?;
         self.is_unchanged()?;
@@ -110,7 +110,7 @@ impl ConfigFile {
     }
 }
 
-/// Keeps other processes from changing the file.
+/// Locks the file against changes by other processes.
 fn lock(path: &Path) -> Result<ConfigLock, Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
     create_dir(folder).map_err(|error| cannot("make", folder, &error))?;
@@ -123,7 +123,7 @@ fn lock(path: &Path) -> Result<ConfigLock, Error> {
     })
 }
 
-/// The text of a file; `None` if there is none.
+/// The text of a file; `None` if the file does not exist.
 pub(super) fn read_text(path: &Path) -> Result<Option<String>, Error> {
     match switchboard_files::open(path, Links::Follow) {
         Ok(file) => text_of(path, &file).map(Some),

@@ -1,4 +1,4 @@
-//! `switchboard connect`: puts the gateway into a client's configuration, and takes it out again.
+//! `switchboard connect`: adds the gateway to a client's configuration, and removes it again.
 
 use std::{
     env, fs,
@@ -20,26 +20,26 @@ use switchboard_terminal::{
 use super::{agree::CHANGE, backups, difference::difference, list::short_path};
 use crate::place::Place;
 
-/// Put the gateway into a client's configuration.
+/// Add the gateway to a client's configuration.
 ///
-/// Shows what would change and asks first. The rest of the file stays as it is, to the comma; a copy
-/// of it is kept, and --undo takes the change back. Without a client, lists all and which of them use the gateway.
+/// Shows the change and asks first. The rest of the file stays exactly as it is; a backup is kept, and --undo
+/// reverts the change. Without a client, lists all clients and which of them use the gateway.
 ///
 /// Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, opencode, codex, gemini.
 #[derive(Debug, Args)]
 pub struct Connect {
-    /// The client
+    /// Name of the client
     client: Option<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short, requires = "client")]
     yes: bool,
-    /// Show what would change, and change nothing
+    /// Show the change without making it
     #[arg(long, conflicts_with = "undo", requires = "client")]
     dry_run: bool,
-    /// Take the gateway out again
+    /// Remove the gateway from the client's configuration
     #[arg(long, requires = "client")]
     undo: bool,
-    /// What the gateway is called in the client
+    /// Name of the gateway in the client
     #[arg(long, default_value = "switchboard")]
     name: String,
 }
@@ -103,7 +103,7 @@ fn list(dirs: &Dirs, gateway: &GatewayEntry) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says which servers the client would have twice: its own, and those behind the gateway.
+/// Warns about servers that the client would have twice: its own, and the same ones behind the gateway.
 fn warn_of_doubles(home: &Home, client: Client, dirs: &Dirs) {
     let Ok(config) = Config::load(home.config_file()) else {
         return;
@@ -144,7 +144,7 @@ fn disconnect(
             print::say(&format!("restart {}", client.title()));
             return Ok(());
         }
-        // It may have been put there by hand.
+        // The user may have added the entry by hand.
         Err(client_configs::Error::NothingToUndo { .. }) => {}
         Err(error) => return Err(error.into()),
     }
@@ -163,7 +163,7 @@ fn disconnect(
     Ok(())
 }
 
-/// Shows the plan, asks, and does it; whether it was done.
+/// Shows the plan, asks, and carries it out. Returns `true` if it was carried out.
 fn carry_out(home: &Home, plan: &Plan, args: &Connect) -> Result<bool, Error> {
     let before = plan.before.as_deref();
     let diff = difference(&plan.file, before, &plan.after, &|_| false)?;
@@ -192,8 +192,8 @@ fn notes(plan: &Plan) {
     }
 }
 
-/// The path of this program that stays right: where it was found in PATH, rather than where a link
-/// there leads, since an update moves the latter.
+/// The stable path of this program: the one found in PATH, not the target of a link there, because an update
+/// moves the target.
 fn own_program() -> Result<PathBuf, Error> {
     let real = env::current_exe()
         .map_err(|error| Error::new(format!("cannot tell where this program is: {error}")))?;

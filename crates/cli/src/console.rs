@@ -18,13 +18,13 @@ use switchboard_wire::Raw;
 use super::{programs, times::local, words::count};
 use crate::link::Link;
 
-/// Print a link that opens the gateway's console in a browser.
+/// Print a link that opens the console in a browser.
 ///
 /// The link works once and expires after 24 hours. Anyone who has it can sign in: keep it to yourself.
 #[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
 #[derive(Debug, Args)]
 pub struct Console {
-    /// Open it in the browser, too, by a private file that leads there
+    /// Also open the link in the browser, through a private file that redirects to it
     #[arg(long)]
     open: bool,
     /// List the browsers that are signed in
@@ -41,7 +41,7 @@ pub struct Console {
 /// The address of a console is a name under `localhost`.
 const BROWSERS: &str = "open it in Chromium, Chrome, Edge or Firefox, which look for this name on this machine only; for other browsers there are `switchboard status`, `trust` and `approvals`";
 
-/// What opens an address on this system.
+/// The program that opens a file or an address on this system.
 const OPENER: &str = if cfg!(target_os = "macos") {
     "open"
 } else {
@@ -105,9 +105,9 @@ fn understood<T: DeserializeOwned>(answer: &Raw) -> Result<T, Error> {
     answer.map_err(|error| Error::new(format!("the gateway's answer is not understood: {error}")))
 }
 
-/// Opens a link by a private file that leads to it: every user of the machine can read the arguments of a program, and
-/// whoever is first to use the link is the owner. A browser that may ask the network for the name is not led there: the
-/// answer may be the address of another machine.
+/// Opens a link through a private file that redirects to it: every user of the machine can read the arguments
+/// of a program, and the first one to use the link is signed in. The file does not redirect a browser that
+/// may look up the name in the network, because the answer may be the address of another machine.
 fn open(home: &Home, url: &str) -> io::Result<()> {
     let page = format!(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
@@ -124,7 +124,7 @@ fn open(home: &Home, url: &str) -> io::Result<()> {
     switchboard_files::write_private(&file, page.as_bytes())?;
     let status = Command::new(opener)
         .arg(file)
-        // It looks for browsers in turn.
+        // The opener searches PATH for browsers.
         .env("PATH", path)
         .current_dir("/")
         .stdin(Stdio::null())

@@ -1,4 +1,4 @@
-//! `switchboard describe`: one tool, with what it takes; and tools by name, for whoever calls them.
+//! `switchboard describe`: one tool and its parameters; and the lookup of tools by name for other commands.
 
 use std::{fmt::Write as _, io};
 
@@ -17,10 +17,10 @@ use switchboard_wire::Raw;
 use super::call;
 use crate::link::Link;
 
-/// Show what a tool does and what it takes.
+/// Show what a tool does and which parameters it takes
 #[derive(Debug, Args)]
 pub struct Describe {
-    /// The tool, as `switchboard tools` shows it
+    /// Tool, as shown by `switchboard tools`
     #[arg(value_name = "NAME:TOOL")]
     tool: String,
     /// Print the definition as the server sent it
@@ -28,12 +28,12 @@ pub struct Describe {
     json: bool,
 }
 
-/// So much room is given to the parameters.
+/// The longest description of the parameters, in bytes.
 const SHAPE_BYTES: usize = 16 * 1024;
-/// An example has no more than this many parameters.
+/// The most parameters in an example.
 const EXAMPLE: usize = 4;
 
-/// The tool of this name, or why there is none.
+/// The tool with this name, or the error that it does not exist.
 pub(super) fn find(link: &Link, name: &str) -> Result<Tool, Error> {
     let Tools { tools, .. } = link.get(&format!("/api/v1/tools?name={}", escape(name)))?;
     let gone = || Error::new(format!("`{name}` has just gone")).hint("run the command again");
@@ -44,7 +44,7 @@ pub(super) fn schema(tool: &Tool) -> Option<Raw> {
     tool.definition.member("inputSchema")
 }
 
-/// Its parameters, each in a line.
+/// The parameters, one per line.
 pub(super) fn shape(tool: &Tool) -> String {
     let shape = schema(tool).map(|schema| switchboard_schema::shape(&schema, SHAPE_BYTES).text);
     shape.filter(|shape| !shape.is_empty()).map_or_else(
@@ -57,7 +57,7 @@ fn text(tool: &Tool, member: &str) -> Option<String> {
     tool.definition.member(member)?.to_text()
 }
 
-/// What it says of how it behaves, in words.
+/// The annotations of the tool, in words.
 fn hints(tool: &Tool) -> Vec<&'static str> {
     let annotations = tool.definition.member("annotations");
     let is = |name: &str| {
@@ -80,7 +80,7 @@ fn hints(tool: &Tool) -> Vec<&'static str> {
     .collect()
 }
 
-/// A call with the parameters that are needed.
+/// A call with the required parameters.
 fn example(tool: &Tool) -> String {
     let mut line = format!("switchboard call {}", shell_word(&tool.name));
     let schema = schema(tool);

@@ -1,7 +1,8 @@
-//! Differences between configurations, shown without secrets.
+//! Diffs of configurations, shown without secrets.
 //!
-//! A secret is hidden where it stands and nowhere else. Of a server that comes with a repository nothing is hidden: the
-//! repository's author decides what looks like a secret, and must not be able to hide code with it.
+//! A secret is masked in its own place and nowhere else. Nothing is masked in a server that comes with a
+//! repository: the author of the repository decides which values look like secrets, and must not be able to
+//! hide code that way.
 
 use std::path::Path;
 
@@ -11,8 +12,8 @@ use switchboard_terminal::error::Error;
 
 use super::secret::moving::masked;
 
-/// The difference between two texts of a file, with the values that look like secrets masked, except those of the
-/// servers that `is_foreign` says are of a repository.
+/// The diff of two texts of a file, with the values that look like secrets masked, except in servers that
+/// come with a repository according to `is_foreign`.
 pub(super) fn difference(
     file: &Path,
     before: Option<&str>,
@@ -28,7 +29,7 @@ pub(super) fn difference(
     Ok(unified(file, before.as_deref(), &hide(after)?))
 }
 
-/// The text with what looks like a secret masked; `None` if nothing does.
+/// The text with the parts that look like secrets masked; `None` if there are none.
 fn hidden(
     keys: &[&str],
     before: Option<&str>,
@@ -49,7 +50,7 @@ fn hidden(
     (!parts.is_empty()).then_some(shown)
 }
 
-/// The kind of place that a text of a configuration has. Whatever has a name may have that of a secret.
+/// The kind of place where a text stands in a configuration. Any named value may have the name of a secret.
 fn place<'a>(keys: &[&'a str], before: Option<&'a str>) -> Place<'a> {
     let (key, parent) = match keys {
         [.., parent, key] => (*key, *parent),

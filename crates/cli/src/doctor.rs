@@ -1,7 +1,7 @@
-//! `switchboard doctor`: looks at everything that can be wrong, and says what to do about each.
+//! `switchboard doctor`: checks everything that can be wrong, and prints a fix for each problem.
 //!
-//! Nothing is changed, and nothing waits for long: programs and addresses that do not answer are a
-//! finding, not a reason to hang.
+//! It changes nothing, and every wait is bounded: a program or an address that does not respond is a finding,
+//! not a reason to hang.
 
 mod gateway;
 mod place;
@@ -21,11 +21,10 @@ use switchboard_terminal::{
 
 use super::words;
 
-/// Find out what is wrong.
+/// Check for problems and print how to fix them.
 ///
-/// Looks at the gateway's folders, its configuration, its port, the running gateway and every server
-/// that is switched on, and says what to do about each problem. Changes nothing. The exit code is 1
-/// if there is a problem.
+/// Checks the gateway's folders, its configuration, its port, the running gateway and every enabled server.
+/// Changes nothing. The exit code is 1 if there is a problem.
 #[derive(Debug, Args)]
 pub struct Doctor {
     /// Print JSON
@@ -33,14 +32,14 @@ pub struct Doctor {
     json: bool,
 }
 
-/// What a look at something gave.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
-    /// What was looked at, such as `config` or `server:files`.
+    /// The subject of the check, such as `config` or `server:files`.
     check: String,
     state: State,
     message: String,
-    /// What to do about it.
+    /// The advice for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
 }
@@ -49,7 +48,7 @@ pub(super) struct Finding {
 #[serde(rename_all = "lowercase")]
 enum State {
     Ok,
-    /// It works, but a person may want to know.
+    /// It works, but the user may want to know.
     Warning,
     Problem,
 }
@@ -92,14 +91,14 @@ impl Finding {
         self.state == State::Problem
     }
 
-    /// What an error says, and what it advises.
+    /// The message and the advice of an error.
     fn of(check: impl Into<String>, failure: &Error) -> Self {
         let fix = failure.advice().unwrap_or("see the documentation");
         Self::problem(check, failure.message(), fix)
     }
 }
 
-/// A server's folder or program may be named by a secret.
+/// A secret may be part of the folder or the program of a server.
 fn scrubbed(text: impl Into<String>) -> String {
     switchboard_base::scrub::text(&text.into()).into_owned()
 }

@@ -1,4 +1,4 @@
-//! `switchboard import`: takes servers over from the configurations of clients.
+//! `switchboard import`: imports servers from the configurations of clients.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -37,13 +37,13 @@ use super::{
 };
 use crate::{link::Link, place};
 
-/// Take servers over from a client's configuration.
+/// Import servers from a client's configuration.
 ///
-/// Without an argument, looks through your own configurations of all known clients. Shows what would
-/// change in switchboard.json and asks first. Names that are taken are skipped. Values of your own files
-/// that look like secrets are moved to `switchboard secret`; on a terminal you are asked first. The servers
-/// are started once, so that their tools are known to the first client that connects. A copy
-/// of switchboard.json is kept, and --undo takes the import back.
+/// Without an argument, reads your own configurations of all known clients. Shows the changes to
+/// switchboard.json and asks first. Servers whose names are taken are skipped. Values in your own files that
+/// look like secrets are moved to `switchboard secret`; on a terminal you are asked first. Each server is
+/// started once, so that its tools are known to the first client that connects. A backup of switchboard.json
+/// is kept, and --undo reverts the import.
 ///
 /// Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, opencode, codex, gemini.
 #[derive(Debug, Args)]
@@ -52,28 +52,29 @@ use crate::{link::Link, place};
     reason = "each is an option of its own"
 )]
 pub struct Import {
-    /// A client, or a file in the form of any of them. A file of a repository is treated as with --project
+    /// Client, or a file in the format of one; a file of a repository is treated as with --project
     #[arg(value_name = "CLIENT|FILE")]
     from: Option<String>,
-    /// Also take servers from the files of the current folder, which come with its repository; asks
-    /// for each, and nothing of them is shown to agents before you approve it. Their values are shown
-    /// whole and stay where they are. Secrets that they name become SERVER.NAME. With --yes, servers
-    /// that would get a variable which looks like a secret are left out
+    /// Include servers from the files of the current folder, which come with its repository.
+    ///
+    /// Asks for each server, and shows nothing of it to agents before you approve it. Values are shown in
+    /// full and stay where they are. Secrets that a server names become SERVER.NAME. With --yes, servers that
+    /// would get a variable that looks like a secret are skipped.
     #[arg(long)]
     project: bool,
-    /// Treatment of values of your own files that look like secrets
+    /// Treatment of values in your own files that look like secrets
     #[arg(long, value_name = "HOW")]
     secrets: Option<Secrets>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
-    /// Show what would change, and change nothing
+    /// Show the changes without making them
     #[arg(long)]
     dry_run: bool,
-    /// Do not wait until the servers have started; a gateway learns their tools later
+    /// Do not wait for the servers to start; their tools are listed later
     #[arg(long, alias = "no-start")]
     no_wait: bool,
-    /// Take the last import back
+    /// Undo the last import
     #[arg(long, conflicts_with_all = ["from", "dry_run", "project", "secrets"])]
     undo: bool,
 }
@@ -104,7 +105,7 @@ pub fn run(home: &Home, place: &place::Place, args: &Import) -> Result<(), Error
     }
     let tell_notes = || {
         for note in &merge.notes {
-            // A name of the file must not look like a line of ours.
+            // A name from the file must not look like a line of this program.
             print::say(&format!("note: {}", visible_line(note)));
         }
     };
@@ -112,12 +113,12 @@ pub fn run(home: &Home, place: &place::Place, args: &Import) -> Result<(), Error
         tell_notes();
         return tell_nothing(is_any);
     }
-    // A text that is too large is refused before it is searched for secrets.
+    // Rejects a text that is too large before it is searched for secrets.
     let mut text = merge.added_to(file.text())?;
     let own = merge.added.iter().filter(|server| !server.is_foreign);
     let secrets = own.map(|server| moving::count(&server.entry)).sum();
     show(&file, &text, &merge)?;
-    // Before the question, where a long difference does not push them out of sight.
+    // Notes come right before the question, where a long diff does not push them off the screen.
     tell_notes();
     if secrets > 0 {
         print::say(&words::count(
@@ -148,7 +149,7 @@ pub fn run(home: &Home, place: &place::Place, args: &Import) -> Result<(), Error
         added: names.clone(),
         stored: stamps(&store, &mover.created),
     };
-    // The note comes first: an import without one could not be taken back.
+    // The note comes first: an import without one could not be undone.
     let kept = backups::keep(home, file.text.as_deref(), note)
         .and_then(|kept| {
             let written = file.write(&text).inspect_err(|_| kept.discard());
@@ -182,7 +183,7 @@ pub fn run(home: &Home, place: &place::Place, args: &Import) -> Result<(), Error
     learnt
 }
 
-/// Says that there is nothing to take over, and where it would have been.
+/// Reports that there is nothing to import, and which files were searched.
 fn tell_nothing(is_any: bool) -> Result<(), Error> {
     if is_any {
         print::say("there is nothing new to take over");
@@ -203,7 +204,7 @@ fn tell_nothing(is_any: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// All that there is to take over.
+/// Finds all servers to import.
 fn find(from: Option<&str>, project: bool) -> Result<Vec<Found>, Error> {
     let dirs = Dirs::current()?;
     if let Some(from) = from {
@@ -217,13 +218,13 @@ fn find(from: Option<&str>, project: bool) -> Result<Vec<Found>, Error> {
         }
         return Err(unknown.into());
     }
-    // The user's own come first: a repository must not take the name of one.
+    // The user's own servers come first: a repository must not take the name of one.
     let (mut all, mut projects) = (Vec::new(), Vec::new());
     for client in Client::ALL {
         let add = |all: &mut Vec<Found>, found| match found {
             Ok(found) => all.extend(found),
             Err(client_configs::Error::NotConfigured { .. }) => {}
-            // One client's broken file is no reason to leave out the others.
+            // A broken file of one client does not affect the others.
             Err(error) => {
                 let failure = Error::from(error);
                 print::warn(&format!("{} is left out: {failure}", client.title()));
@@ -238,7 +239,7 @@ fn find(from: Option<&str>, project: bool) -> Result<Vec<Found>, Error> {
     Ok(all)
 }
 
-/// The files of one client.
+/// Reads the files of one client.
 fn of_client(client: Client, dirs: &Dirs, project: bool) -> Result<Vec<Found>, Error> {
     let of_project = match read_project(client, dirs) {
         Ok(found) => found,
@@ -263,8 +264,8 @@ fn of_client(client: Client, dirs: &Dirs, project: bool) -> Result<Vec<Found>, E
     Ok(all)
 }
 
-/// Leaves out servers of a repository that have the name of a server of the user, or of a built-in one: clients and rules
-/// would take them for it. Names that differ only in case are the same.
+/// Skips servers of a repository that have the name of one of the user's servers, or of a built-in one:
+/// clients and rules would mistake them for it. Names that differ only in case count as equal.
 fn keep_names_from(found: &mut [Found], known: &Config) {
     let mut own: HashMap<String, (String, Option<Value>)> = HashMap::new();
     let mut names = known.clone();
@@ -303,8 +304,8 @@ fn keep_names_from(found: &mut [Found], known: &Config) {
     }
 }
 
-/// Leaves out servers of a repository that would get a variable of the environment which looks like a secret: that takes
-/// a person who agrees to it.
+/// Skips servers of a repository that would get an environment variable that looks like a secret: the user
+/// has to agree to that.
 fn keep_variables_from(found: &mut Found) {
     let notes = &mut found.notes;
     found.servers.retain(|server| {
@@ -320,7 +321,7 @@ fn keep_variables_from(found: &mut Found) {
     });
 }
 
-/// The variables of the environment that a server would get and that look like secrets, by name or by value.
+/// The environment variables that a server would get and that look like secrets, by name or by value.
 fn secret_variables(config: &Config) -> Vec<String> {
     let is_secret =
         |name: &str, value: &str| !secret_parts(Place::Variable(name), value).is_empty();
@@ -335,8 +336,8 @@ fn secret_variables(config: &Config) -> Vec<String> {
     secret.map(str::to_owned).collect()
 }
 
-/// Leaves out servers of a repository that would get a secret which is stored already: it was stored for
-/// another one.
+/// Skips servers of a repository that would get a secret that is already stored: it was stored for another
+/// server.
 fn keep_secrets_from(found: &mut Found, store: &Store) {
     let notes = &mut found.notes;
     found.servers.retain(|server| {
@@ -357,8 +358,8 @@ fn keep_secrets_from(found: &mut Found, store: &Store) {
     });
 }
 
-/// Asks for each server of a repository, and leaves out those that are not wanted. The others are
-/// added so that nothing of them is shown before it is approved.
+/// Asks for each server of a repository, and skips the ones that the user does not want. The others are added
+/// such that nothing of them is shown before it is approved.
 fn agree_to_projects(found: &mut [Found], yes: bool) -> Result<(), Error> {
     for found in found.iter_mut().filter(|found| found.is_project) {
         let file = found.file.display().to_string();
@@ -378,12 +379,12 @@ fn agree_to_projects(found: &mut [Found], yes: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says all that a server of a repository starts, reaches and gets. Nothing of it is a secret of the user, and a masked
-/// value could hide code. Its notes are said with it, and not again.
+/// Prints everything that a server of a repository starts, reaches and gets. None of it is a secret of the
+/// user, and a masked value could hide code. The notes of the server are printed here, and not again.
 fn describe(server: &mut Imported, file: &str) {
     let Imported { name, entry, notes } = server;
     let config = alone(name, entry);
-    // A line of the file must not look like one of ours.
+    // A line of the file must not look like a line of this program.
     let say = |text: String| print::say(&folded(&visible_line(&text)));
     say(format!(
         "`{name}` comes with this repository ({file}): {}",
@@ -427,7 +428,7 @@ fn describe(server: &mut Imported, file: &str) {
     }
 }
 
-/// The command line of an entry, quoted for a shell, or its address.
+/// The command line of an entry, quoted for a shell, or its URL.
 fn started(entry: &Value) -> String {
     let text = |key: &str| entry.get(key).and_then(Value::as_str);
     let args = entry.get("args").and_then(Value::as_array);
@@ -437,13 +438,13 @@ fn started(entry: &Value) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A configuration of one server; of none if its entry is wrong.
+/// A configuration with this server only; empty if the entry is invalid.
 fn alone(name: &str, entry: &Value) -> Config {
     let text = json!({"mcpServers": {name: entry}}).to_string();
     switchboard_config::parse(&text, "").unwrap_or_default()
 }
 
-/// Shows what would change, without the user's secrets. Nothing in it is unseen or pushed off the screen.
+/// Shows the changes, without the user's secrets. Nothing in it is invisible or pushed off the screen.
 fn show(file: &ConfigFile, after: &str, merge: &Merge) -> Result<(), Error> {
     let foreign: HashSet<_> = (merge.added.iter())
         .filter(|server| server.is_foreign)
@@ -456,7 +457,7 @@ fn show(file: &ConfigFile, after: &str, merge: &Merge) -> Result<(), Error> {
     print::difference(&lines.collect::<String>())
 }
 
-/// The servers of several files on their way into one.
+/// The servers of several files, merged into one.
 #[derive(Default)]
 struct Merge {
     added: Vec<Added>,
@@ -466,20 +467,20 @@ struct Merge {
 struct Added {
     name: String,
     entry: Value,
-    /// It comes with a repository.
+    /// `true` if it comes with a repository.
     is_foreign: bool,
 }
 
 impl Merge {
-    /// The text of a configuration with the servers.
+    /// The text of a configuration, with the servers added.
     fn added_to(&self, text: &str) -> Result<String, Error> {
         let added = self.added.iter();
         let added = added.map(|server| (server.name.as_str(), &server.entry));
         Ok(add_servers(text, added)?)
     }
 
-    /// Moves the secrets of the user's own servers. A value of a repository is public, and one that is moved to a file
-    /// would be hidden from those who read the configuration.
+    /// Moves the secrets of the user's own servers. A value of a repository is public, and moving it to a
+    /// file would hide it from readers of the configuration.
     fn move_secrets(&mut self, mover: &mut Mover) -> Result<(), Error> {
         for server in self.added.iter_mut().filter(|server| !server.is_foreign) {
             mover.take(&server.name, &mut server.entry)?;
@@ -551,7 +552,7 @@ impl Merge {
     }
 }
 
-/// An entry as its file has it.
+/// The entry as its file has it, without the `trust` that the import adds.
 fn without_trust(entry: &Value) -> Value {
     let mut entry = entry.clone();
     if let Some(members) = entry.as_object_mut() {
@@ -609,13 +610,12 @@ fn undo(home: &Home) -> Result<(), Error> {
     reload(home)
 }
 
-/// The stamps of secrets.
 fn stamps(store: &Store, names: &[String]) -> BTreeMap<String, String> {
     let stamp = |name: &String| Some((name.clone(), store.stamp(name)?));
     names.iter().filter_map(stamp).collect()
 }
 
-/// Removes the secrets that an import stored, that nothing uses any more and that are still the same.
+/// Removes the secrets that an import stored, if no server uses them any more and they are unchanged.
 fn remove_unused(home: &Home, stored: &BTreeMap<String, String>) -> Result<(), Error> {
     let used = ConfigFile::read(home)?.config()?.secrets_used();
     let store = Store::new(home);
@@ -627,7 +627,8 @@ fn remove_unused(home: &Home, stored: &BTreeMap<String, String>) -> Result<(), E
     Ok(())
 }
 
-/// A running gateway sees the change by itself, but a person wants to know now whether it likes it.
+/// Reloads the configuration. A running gateway would see the change by itself, but the user wants to know
+/// now if it is accepted.
 fn reload(home: &Home) -> Result<(), Error> {
     if let Some(link) = Link::find_staying(home)? {
         link.post("/api/v1/config/reload", None)?;

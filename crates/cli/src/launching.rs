@@ -1,11 +1,11 @@
-//! What a person should know about how a server will be started: where it runs, and which variables it lacks.
+//! Hints about the start of a server: its working directory, and variables that it lacks.
 
 use std::path::Path;
 
 use switchboard_config::{CommandLine, Environment, Server, Transport, parse};
 use switchboard_wire::with_hint;
 
-/// A program as it is to stand in the configuration: a path that counts from the current directory becomes absolute.
+/// The program as written to the configuration: a path relative to the current directory becomes absolute.
 pub(super) fn program(command: &str) -> String {
     if command.contains('/') {
         absolute(command)
@@ -14,7 +14,8 @@ pub(super) fn program(command: &str) -> String {
     }
 }
 
-/// A path that stays valid in a gateway that runs elsewhere. One that begins with a reference is left as it is.
+/// A path that stays valid in a gateway that runs elsewhere. A path that begins with a reference is left as
+/// it is.
 pub(super) fn absolute(path: &str) -> String {
     if path.is_empty() || path.starts_with("${") {
         return path.to_owned();
@@ -25,7 +26,7 @@ pub(super) fn absolute(path: &str) -> String {
         .unwrap_or_else(|| path.to_owned())
 }
 
-/// Advice about a server that was added, from the text of a configuration that has it.
+/// Hints about a server that was added, given the text of a configuration that contains it.
 pub(super) fn hints(config: &str, name: &str) -> Vec<String> {
     let config = parse(config, "").unwrap_or_default();
     let transport = config.servers.get(name).map(|server| &server.transport);
@@ -42,7 +43,7 @@ pub(super) fn hints(config: &str, name: &str) -> Vec<String> {
     missed.into_iter().chain(relative).collect()
 }
 
-/// Advice about a server that is taken over from a client.
+/// Hints about a server that is imported from a client.
 pub(super) fn import_notes(server: &Server) -> impl Iterator<Item = String> {
     let line = match &server.transport {
         Transport::Command(line) => Some(line),
@@ -60,7 +61,8 @@ pub(super) fn import_notes(server: &Server) -> impl Iterator<Item = String> {
     relative.into_iter().chain(missed)
 }
 
-/// Variables that are set here, and that a server is likely to need and does not get: a message, and advice.
+/// Variables that are set here, that a server is likely to need, and that it does not get: a message and a
+/// hint.
 pub(super) fn missed(line: &CommandLine) -> Option<(String, String)> {
     let names = Environment::current(None).missed_by(line);
     if names.is_empty() {
@@ -79,7 +81,7 @@ pub(super) fn missed(line: &CommandLine) -> Option<(String, String)> {
     ))
 }
 
-/// An argument that names a file of the current directory.
+/// An argument that names a file in the current directory.
 fn relative_argument(line: &CommandLine) -> Option<&str> {
     let args = line.args.iter().map(String::as_str);
     let mut relative = args.filter(|arg| !arg.is_empty() && !arg.starts_with(['/', '-']));

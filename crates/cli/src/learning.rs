@@ -1,7 +1,8 @@
-//! First contact: servers that were added are started once, so that the first client to connect sees their tools.
+//! First contact: new servers are started once, so that the first client to connect sees their tools.
 //!
-//! The running gateway does that by itself, and is watched. Without one, a gateway is started as a client would, with
-//! `switchboard stdio`: a client that comes meanwhile joins it, and keeps it.
+//! A running gateway does this by itself, and the command watches it. Without one, the command starts a
+//! gateway as a client would, with `switchboard stdio`; a client that arrives meanwhile connects to that
+//! gateway and keeps it running.
 
 use std::{
     io::{self, IsTerminal as _, Read as _},
@@ -32,24 +33,24 @@ use super::{
 use crate::{link::Link, place::Place};
 
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// How much of what a gateway says is looked at.
+/// The most bytes of a gateway's standard error that are read.
 const SAID_BYTES: u64 = 64 * 1024;
-/// How long a gateway may take to be there. The one before it may have servers to end.
+/// Time for a gateway to start. An earlier one may still have to stop its servers.
 const ARRIVAL: Duration = Duration::from_secs(30);
-/// How long a gateway that is still used by others is waited for.
+/// Time to wait for a gateway that other clients still use.
 const USED: Duration = Duration::from_secs(1);
-/// How long a gateway may take to end its servers.
+/// Time for a gateway to stop its servers.
 const DEPARTURE: Duration = Duration::from_secs(30);
-/// What is added to the time that servers have for their handshake and their lists.
+/// Time beyond that of a server's handshake and lists.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long a server may take whose settings are not known.
+/// Time for a server whose settings are not known.
 const UNKNOWN: Duration = Duration::from_mins(1);
 
-/// Waits until these servers run and what they offer is known, and says so of each. Fails if one does not start; what was
-/// changed before stays.
+/// Waits until these servers are ready and their offers are known, and reports each. Fails if one does not
+/// start; changes made before are kept.
 pub(super) fn learn(home: &Home, place: &Place, names: &[String]) -> Result<(), Error> {
     let limit = limit(home, names);
-    // The line of progress is for terminals alone.
+    // The progress line is for terminals only.
     if names.len() > 1 && !io::stderr().is_terminal() {
         print::say(&format!("starting {} servers", names.len()));
     }
@@ -61,7 +62,7 @@ pub(super) fn learn(home: &Home, place: &Place, names: &[String]) -> Result<(), 
         let watched =
             reach(home, place, &mut host).and_then(|link| watch(&link, &mut waiting, limit, began));
         let is_lost = watched.as_ref().is_err_and(Error::is_unreachable);
-        // The gateway may be that of another command, which ends.
+        // The gateway may belong to another command that is ending.
         if !is_lost || lost.get_or_insert_with(Instant::now).elapsed() > ARRIVAL {
             break watched;
         }
@@ -73,17 +74,17 @@ pub(super) fn learn(home: &Home, place: &Place, names: &[String]) -> Result<(), 
     watched
 }
 
-/// The same of a server that a gateway has just been told to start anew.
+/// Waits for a server that the gateway was just asked to restart.
 pub(super) fn restarted(home: &Home, link: &Link, name: &String) -> Result<(), Error> {
     let limit = limit(home, std::slice::from_ref(name));
     watch(link, &mut vec![name], limit, Instant::now())
 }
 
-/// Starts a server in a gateway that is there for nothing else, and waits for it.
+/// Starts a server in a gateway that runs for this purpose only, and waits for it.
 pub(super) fn start_alone(home: &Home, place: &Place, name: &String) -> Result<(), Error> {
     let mut host = Host::start(home, place)?;
     let done = host.reach(home).and_then(|link| {
-        // What is known of it from before says nothing of how it starts now.
+        // A list from an earlier run says nothing about the start of the server now.
         link.post(&format!("{}/restart", servers::address(name)), None)?;
         restarted(home, &link, name)
     });
@@ -91,18 +92,18 @@ pub(super) fn start_alone(home: &Home, place: &Place, name: &String) -> Result<(
     done
 }
 
-/// How long the slowest of these servers may take.
+/// Time for the slowest of these servers.
 fn limit(home: &Home, names: &[String]) -> Duration {
-    // The gateway may go by an older file than one that cannot be read.
+    // If the file cannot be read, the gateway may still use an older version of it.
     let config = ConfigFile::read(home).and_then(|file| file.config());
     let config = config.unwrap_or_default();
     let limits = names.iter().filter_map(|name| config.servers.get(name));
-    // As long for the handshake as for the lists.
+    // The handshake and the lists have the same limit each.
     let limit = limits.map(|server| 2 * server.init_timeout).max();
     limit.unwrap_or(UNKNOWN) + GRACE
 }
 
-/// The gateway that runs, or else one that this process starts and keeps.
+/// The running gateway, or else one that this process starts and keeps.
 fn reach(home: &Home, place: &Place, host: &mut Option<Host>) -> Result<Link, Error> {
     if let Some(host) = host {
         return host.reach(home);
@@ -113,8 +114,8 @@ fn reach(home: &Home, place: &Place, host: &mut Option<Host>) -> Result<Link, Er
     }
 }
 
-/// The gateway, once it has read the configuration: one that began before the servers were added, or is just being told of
-/// another change, may not have seen them.
+/// Returns the gateway after it has read the configuration. A gateway that started before the servers were
+/// added, or that is processing another change, may not know them yet.
 fn refreshed(link: Link) -> Result<Link, Error> {
     match link.post("/api/v1/config/reload", None) {
         Ok(()) => Ok(link),
@@ -123,7 +124,8 @@ fn refreshed(link: Link) -> Result<Link, Error> {
     }
 }
 
-/// Waits for one server after another to be learnt, or to fail; each has this long after the one before.
+/// Waits until the offers of every server are known or the server fails. `limit` is the time from one server
+/// to the next.
 fn watch(
     link: &Link,
     waiting: &mut Vec<&String>,
@@ -170,18 +172,18 @@ fn watch(
     }
 }
 
-/// What became of a server.
+/// The result of waiting for a server.
 enum Outcome {
-    /// It is not to run.
+    /// The server is disabled.
     Off,
-    /// A person has to agree to its start first.
+    /// The user has to approve the start first.
     Held,
     Learnt {
         tools: u64,
-        /// Tools and other things that wait for a person.
+        /// Tools and other definitions that are held for approval.
         held: u64,
         note: String,
-        /// Whether all lists could be had.
+        /// `true` if all lists were read.
         is_whole: bool,
     },
     Failed {
@@ -199,8 +201,8 @@ impl From<Error> for Outcome {
     }
 }
 
-/// Looks at all servers that are waited for, and takes those out of which something can be told. An error that is about
-/// one of them is its outcome; the gateway may be lost in the middle.
+/// Checks all servers that are waited for, and removes those with an outcome from `waiting`. An error about
+/// one server is its outcome; losing the gateway ends the round early.
 fn round<'a>(
     link: &Link,
     waiting: &mut Vec<&'a String>,
@@ -229,7 +231,7 @@ fn round<'a>(
     (told, lost)
 }
 
-/// Looks at a server; `None` if it is on its way.
+/// Checks one server. Returns `None` if it is still starting.
 fn look(link: &Link, listed: &Server) -> Result<Option<Outcome>, Error> {
     if !listed.enabled {
         return Ok(Some(Outcome::Off));
@@ -238,7 +240,7 @@ fn look(link: &Link, listed: &Server) -> Result<Option<Outcome>, Error> {
         return Ok(None);
     }
     let name = &listed.name;
-    // It may have been learnt since the list was made.
+    // Its offers may have become known since the list was made.
     let ServerDetail { server, offers } = link.get(&format!(
         "/api/v1/servers/{}",
         switchboard_catalog::escape(name)
@@ -256,7 +258,7 @@ fn look(link: &Link, listed: &Server) -> Result<Option<Outcome>, Error> {
             is_whole: server.failed_lists.is_empty(),
         }));
     }
-    // One that is started again has the reason of its last failure.
+    // A restarting server keeps the reason of its last failure.
     Ok(server.health.reason.map(|reason| Outcome::Failed {
         reason,
         action: server.health.action,
@@ -264,7 +266,7 @@ fn look(link: &Link, listed: &Server) -> Result<Option<Outcome>, Error> {
 }
 
 impl Outcome {
-    /// Says it, and whether it is as it should be.
+    /// Prints the outcome. Returns `true` unless something went wrong.
     fn tell(self, name: &str, after: Duration) -> bool {
         match self {
             Self::Off => true,
@@ -314,8 +316,8 @@ fn held_back(name: &str, held: u64) -> String {
     format!("{held} held back until you approve {them}: `switchboard trust show {name}`")
 }
 
-/// A gateway for as long as this process, or a client that joins it, needs one. It goes on without this process
-/// until it has learnt what it has begun to.
+/// A gateway that runs for as long as this process, or a client that connects to it, needs it. Without this
+/// process it continues until it has listed the servers that it has started.
 struct Host(Child);
 
 impl Host {
@@ -327,21 +329,21 @@ impl Host {
             .args(["stdio", "--log-level", "off"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            // Little is said there, and it is no failure if it is not read.
+            // Little is written there, and it is fine if it is not read.
             .stderr(Stdio::piped())
-            // Ctrl-C is for the command: the gateway then hears that its client has left.
+            // Ctrl-C is meant for the command; the gateway then sees its client disconnect.
             .process_group(0)
             .spawn();
         child.map(Self).map_err(cannot)
     }
 
-    /// Waits until the gateway is there. It may be another's by then.
+    /// Waits until a gateway is reachable. By then it may be that of another process.
     fn reach(&mut self, home: &Home) -> Result<Link, Error> {
         let until = Instant::now() + ARRIVAL;
         loop {
             if let Some(link) = Link::find_staying(home)? {
                 match refreshed(link) {
-                    // The next one is to come.
+                    // The next gateway is about to start.
                     Err(failure) if failure.is_unreachable() => {}
                     reached => return reached,
                 }
@@ -354,7 +356,7 @@ impl Host {
         }
     }
 
-    /// Why the gateway did not start, as far as it has said.
+    /// The reason why the gateway did not start, as far as it printed one.
     fn failure(&mut self) -> Error {
         let what = "the gateway does not start";
         let said = self.0.stderr.as_mut().map(said).unwrap_or_default();
@@ -369,7 +371,7 @@ impl Host {
         }
     }
 
-    /// Leaves the gateway, and waits until it is gone unless others use it.
+    /// Disconnects from the gateway, and waits until it is gone unless other clients use it.
     fn leave(mut self, home: &Home) {
         drop(self.0.stdin.take());
         let began = Instant::now();
@@ -386,17 +388,18 @@ impl Host {
     }
 }
 
-/// All that has been said so far. Others may have the same pipe open, so its end is not waited for.
+/// Everything that was written so far. Other processes may have the same pipe open, so its end is not waited
+/// for.
 fn said(stderr: &mut ChildStderr) -> String {
     let mut said = Vec::new();
     if fcntl_setfl(&*stderr, OFlags::NONBLOCK).is_ok() {
-        // What was read before the pipe was empty is there.
+        // The bytes read before the pipe was empty are kept.
         let _ = stderr.take(SAID_BYTES).read_to_end(&mut said);
     }
     String::from_utf8_lossy(&said).into_owned()
 }
 
-/// The last error that a command has told, and its advice; the last line if it has told none.
+/// The last error that a command printed, with its hint; the last line if it printed none.
 fn last_words(said: &str) -> (Option<&str>, Option<&str>) {
     let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let last = lines.clone().next_back();
@@ -416,7 +419,8 @@ mod tests {
 
     use super::*;
 
-    /// A gateway that gives these answers, by path, and breaks off where that is nothing; it has no others.
+    /// A gateway with these responses, by path. It closes the connection for an empty one, and fails for any
+    /// other path.
     fn gateway(answers: &'static [(&str, &str)]) -> (tempfile::TempDir, Link) {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::locate(Some(dir.path()), None).unwrap();
@@ -491,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn gateway_that_leaves_is_the_outcome_of_no_server() {
+    fn lost_gateway_is_no_outcome_of_a_server() {
         let (_dir, link) = gateway(&[
             (
                 "/api/v1/servers",
@@ -521,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn number_of_definitions_decides_the_words() {
+    fn held_definitions_are_singular_or_plural() {
         assert_eq!(
             held_back("a", 1),
             "1 definition is held back until you approve it: `switchboard trust show a`"

@@ -1,4 +1,4 @@
-//! The commands that are not the gateway itself: they ask the running one, or work on its files.
+//! The commands other than the gateway itself: they query the running gateway, or work on its files.
 
 pub mod activity;
 pub mod approvals;
@@ -39,10 +39,10 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 use switchboard_terminal::{error::Error, print};
 
-/// Print a script that completes commands, for a shell.
+/// Print a completion script for a shell
 #[derive(Debug, Args)]
 pub struct Completions {
-    /// For which shell
+    /// Shell to complete for
     shell: Shell,
 }
 

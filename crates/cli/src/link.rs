@@ -1,8 +1,8 @@
-//! The way to the running gateway: HTTP over its socket, one request to a connection.
+//! The connection to the running gateway: HTTP over its socket, one request per connection.
 //!
-//! It is synchronous and small, because a command has to be there in a few milliseconds and asks one
-//! thing. It is not hyper's client, which drops a response that arrives while the request is still being written: the
-//! gateway refuses an unknown server without reading the body.
+//! It is synchronous and small, because a command makes one request and has to be done in a few milliseconds.
+//! It does not use hyper's client, which drops a response that arrives while the request is still being
+//! written: the gateway refuses an unknown server without reading the body.
 
 mod body;
 
@@ -22,16 +22,17 @@ use switchboard_rest::status::Status;
 use switchboard_terminal::error::Error;
 use switchboard_wire::{SseEvent, SseParser};
 
-/// How long the gateway may take for an answer that it has at hand, from the first byte sent to the last byte read.
+/// Time limit for a response that the gateway can give at once, from the first byte sent to the last byte
+/// read.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a gateway may take to end its servers.
+/// Time for a gateway to stop its servers.
 const DEPARTURE: Duration = Duration::from_secs(30);
-/// How long it may take to say how it is.
+/// Time limit for reading the gateway's status.
 const GLANCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// The longest event that is followed; a line of a log has 8 KiB at most.
+/// The longest event, in bytes; a log line has at most 8 KiB.
 const EVENT_BYTES: usize = 1024 * 1024;
-/// The longest result of a tool.
+/// The longest result of a tool, in bytes.
 const RESULT_BYTES: usize = 256 * 1024 * 1024;
 
 /// A gateway that accepts connections.
@@ -41,7 +42,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// The way to the gateway of a home, if one runs.
+    /// Finds the running gateway of a home, if there is one.
     pub(crate) fn find(home: &Home) -> Result<Option<Self>, Error> {
         let socket = home.socket();
         match UnixStream::connect(&socket) {
@@ -65,8 +66,8 @@ impl Link {
         }
     }
 
-    /// The same for whoever wants to change something: a gateway that is about to leave is waited for, since it takes
-    /// nothing in any more.
+    /// Like [`Link::find`], for commands that make changes: waits until a stopping gateway is gone, because
+    /// it accepts no more changes.
     pub(crate) fn find_staying(home: &Home) -> Result<Option<Self>, Error> {
         let until = Instant::now() + DEPARTURE;
         while let Some(link) = Self::find(home)? {
@@ -84,7 +85,7 @@ impl Link {
         Ok(None)
     }
 
-    /// Tests if the gateway is stopping or has left.
+    /// Tests if the gateway is stopping or gone.
     pub(crate) fn is_leaving(&self) -> bool {
         let asked = self.ask("GET", "/api/v1/status", None, Some(GLANCE));
         match asked.and_then(Answer::json::<Status>) {
@@ -93,7 +94,7 @@ impl Link {
         }
     }
 
-    /// The way to the gateway that has to be there.
+    /// Finds the running gateway of a home, or fails.
     pub(crate) fn need(home: &Home) -> Result<Self, Error> {
         Self::find(home)?.ok_or_else(|| no_gateway(home).hint("`switchboard serve` starts one"))
     }
@@ -102,22 +103,21 @@ impl Link {
         self.ask("GET", path, None, Some(PATIENCE))?.json()
     }
 
-    /// Asks the gateway to do something. Once its answer begins, it is done: nothing that the answer says of it, such
-    /// as the words of a server, can make it look otherwise.
+    /// Asks the gateway to do something. It is done as soon as the response begins: nothing in the response,
+    /// such as the words of a server, can make it look otherwise.
     pub(crate) fn post(&self, path: &str, body: Option<&Value>) -> Result<(), Error> {
         let body = body.map(Value::to_string);
         self.ask("POST", path, body.as_deref(), Some(PATIENCE))
             .map(drop)
     }
 
-    /// The same for what takes as long as it takes: the gateway bounds it. The answer is text, to be
-    /// handed on as it came.
+    /// Like [`Link::post`], without a time limit: the gateway has its own. Returns the response verbatim.
     #[cfg(feature = "memory")]
     pub(crate) fn post_and_wait(&self, path: &str, body: &str) -> Result<String, Error> {
         self.ask("POST", path, Some(body), None)?.text()
     }
 
-    /// Asks for something that takes as long as it takes, and hears how it goes on: the gateway bounds it.
+    /// Posts a request and follows the events of its progress, without a time limit: the gateway has its own.
     pub(crate) fn post_and_hear(&self, path: &str, body: &str) -> Result<Events, Error> {
         Ok(Events {
             answer: self.ask("POST", path, Some(body), None)?,
@@ -125,7 +125,7 @@ impl Link {
         })
     }
 
-    /// The same with a body that is sent as it was spelled, for an answer that is read.
+    /// Posts a body verbatim and parses the response.
     pub(crate) fn send<T: DeserializeOwned>(&self, path: &str, body: &str) -> Result<T, Error> {
         self.ask("POST", path, Some(body), Some(PATIENCE))?.json()
     }
@@ -134,7 +134,7 @@ impl Link {
         self.ask("DELETE", path, None, Some(PATIENCE)).map(drop)
     }
 
-    /// Hands over what events say, until the gateway ends the stream.
+    /// Calls `each` with the data of every event, until the gateway ends the stream.
     pub(crate) fn follow(
         &self,
         path: &str,
@@ -149,7 +149,7 @@ impl Link {
         Ok(())
     }
 
-    /// A stream of events, from after the last that was seen.
+    /// A stream of events after the one with the ID `last`.
     pub(crate) fn events(&self, path: &str, last: Option<&str>) -> Result<Events, Error> {
         let header = last.map(|id| format!("Last-Event-ID: {id}\r\n"));
         let head = header.as_deref().unwrap_or_default();
@@ -169,7 +169,7 @@ impl Link {
         self.ask_with(method, path, "", body, patience)
     }
 
-    /// The same with more lines in the head.
+    /// Like `ask`, with more header lines.
     fn ask_with(
         &self,
         method: &str,
@@ -192,7 +192,7 @@ impl Link {
         let stream = UnixStream::connect(&self.socket).map_err(gone)?;
         let mut stream = Timed::new(stream, patience);
         match stream.write_all(format!("{head}{body}").as_bytes()) {
-            // It may answer without reading all of it, if there is no such server.
+            // If there is no such server, the gateway may respond before it has read the whole request.
             Err(error) if !is_closed(&error) => return Err(lost(&error)),
             _ => {}
         }
@@ -200,7 +200,7 @@ impl Link {
     }
 }
 
-/// A connection that is given up at its time, however slowly the other side reads and writes.
+/// A connection with a deadline, no matter how slowly the other side reads and writes.
 struct Timed {
     stream: UnixStream,
     until: Option<Instant>,
@@ -212,7 +212,7 @@ impl Timed {
         Self { stream, until }
     }
 
-    /// What is left of its time.
+    /// Time left until the deadline.
     fn left(&self) -> io::Result<Option<Duration>> {
         let left = self
             .until
@@ -233,7 +233,7 @@ impl io::Read for Timed {
 
 impl io::Write for Timed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Whoever has time for the answer has none for a gateway that does not read.
+        // Even without a deadline for the response, a gateway that does not read the request fails.
         let left = self.left()?.unwrap_or(PATIENCE);
         self.stream.set_write_timeout(Some(left))?;
         self.stream.write(bytes)
@@ -244,18 +244,18 @@ impl io::Write for Timed {
     }
 }
 
-/// What happens in the gateway, as it happens.
+/// The events of the gateway, as they happen.
 pub(crate) struct Events {
     answer: Answer,
     parser: SseParser,
 }
 
 impl Events {
-    /// Waits for the next event; there is none when the gateway has ended the stream.
+    /// Waits for the next event. Returns `None` when the gateway has ended the stream.
     pub(crate) fn next(&mut self) -> Result<Option<SseEvent>, Error> {
         let mut chunk = [0; 16 * 1024];
         loop {
-            // One that is too long is left out.
+            // Skips events that are too long.
             while let Some(event) = self.parser.next_event() {
                 if let Ok(event) = event {
                     return Ok(Some(event));
@@ -272,14 +272,14 @@ impl Events {
     }
 }
 
-/// What an event says that tells of a problem.
+/// The error in an event that reports a problem.
 pub(crate) fn told_problem(text: String) -> Error {
     body::problem(text, || {
         "the gateway tells of a problem that is not understood".to_owned()
     })
 }
 
-/// No gateway runs.
+/// The error that no gateway runs.
 pub(crate) fn no_gateway(home: &Home) -> Error {
     Error::unreachable(format!(
         "no gateway is running for {}",
@@ -296,7 +296,7 @@ fn is_closed(error: &io::Error) -> bool {
 
 fn lost(error: &io::Error) -> Error {
     let what = match error.kind() {
-        // The words of the system for it are about resources.
+        // The system's own message speaks of resources.
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             "the gateway does not answer in time".to_owned()
         }
@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_to_half_a_question_is_heard() {
+    fn response_to_unfinished_request_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("socket");
         let listener = UnixListener::bind(&socket).unwrap();
@@ -330,9 +330,9 @@ mod tests {
         gateway.join().unwrap();
     }
 
-    /// A gateway that answers a byte at a time, without an end.
+    /// The gateway responds one byte at a time, without an end.
     #[test]
-    fn answer_that_trickles_is_given_up() {
+    fn trickling_response_times_out() {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("socket");
         let listener = UnixListener::bind(&socket).unwrap();

@@ -20,9 +20,9 @@ use switchboard_wire::Raw;
 use super::{config_file::ConfigFile, trust, words};
 use crate::link::Link;
 
-/// List the servers and how they are.
+/// List the servers and their states.
 ///
-/// While no gateway runs, the servers are those of the configuration file.
+/// If no gateway is running, lists the servers of the configuration file.
 #[derive(Debug, Args)]
 pub struct List {
     /// Print JSON
@@ -53,7 +53,7 @@ pub fn run(home: &Home, args: &List) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says that there are no servers, and how to have some.
+/// Reports that there are no servers, and how to add some.
 pub(super) fn say_none() {
     print::say("there are no servers");
     print::hint(
@@ -61,7 +61,7 @@ pub(super) fn say_none() {
     );
 }
 
-/// Says that tools wait for a decision, and where. Those that were rejected do not.
+/// Reports that tools are held for approval, and the command to decide. Rejected ones do not count.
 pub(super) fn mention_held(link: &Link, status: &Status) -> Result<(), Error> {
     if status.held == 0 {
         return Ok(());
@@ -77,11 +77,11 @@ pub(super) fn mention_held(link: &Link, status: &Status) -> Result<(), Error> {
     Ok(())
 }
 
-/// The servers; with `reasons`, each with why it is as it is.
+/// The table of servers; with `reasons`, each with the reason for its state.
 pub(super) fn table(servers: &[Server], reasons: bool) -> Table {
     let mut table = Table::new(&["NAME", "STATE", "TOOLS", "KIND", "TARGET"]).cut_path(4);
     for server in servers {
-        // None are known of one that has not been up.
+        // The number of tools is unknown until the server has been ready once.
         let is_known = matches!(&*server.health.state, "ready" | "idle");
         let tools = Some(server.tools).filter(|tools| is_known || *tools > 0);
         table.row([
@@ -102,7 +102,7 @@ pub(super) fn table(servers: &[Server], reasons: bool) -> Table {
     table
 }
 
-/// The text with `~` for the user's own folder.
+/// The text with `~` in place of the user's home directory.
 pub(super) fn short_path(text: &str) -> String {
     let home = std::env::home_dir().filter(|home| home.parent().is_some());
     let Some(home) = home.as_deref().and_then(Path::to_str) else {
@@ -122,7 +122,7 @@ pub(super) fn rows(servers: &Raw) -> Result<Vec<Server>, Error> {
         .map_err(|error| Error::new(format!("the gateway's list is not understood: {error}")))
 }
 
-/// The same shape as the gateway's, as far as a file can tell.
+/// The same form as the gateway's response, as far as a file can tell.
 fn from_config(home: &Home) -> Result<Raw, Error> {
     let config = ConfigFile::read(home)?.config()?;
     let servers = config.servers.iter().map(|(name, server)| {

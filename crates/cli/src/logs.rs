@@ -1,4 +1,4 @@
-//! `switchboard logs`: what a server wrote to standard error, and what the gateway noted about it.
+//! `switchboard logs`: the standard error of a server, and the gateway's notes about it.
 
 use std::{
     fs::File,
@@ -14,20 +14,20 @@ use switchboard_terminal::{error::Error, print};
 use super::config_file::{ConfigFile, cannot};
 use crate::link::{Link, no_gateway};
 
-/// The most of a file that is looked through from its end.
+/// The most bytes of a file that are read, from its end.
 const TAIL_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Show the log of a server.
 ///
-/// It has what the server writes to standard error, and what the gateway has to say about it.
+/// The log contains the standard error of the server and the gateway's messages about it.
 #[derive(Debug, Args)]
 pub struct Logs {
-    /// The server's name, as `switchboard list` shows it
+    /// Name of the server, as shown by `switchboard list`
     name: String,
-    /// Go on showing what is written
+    /// Keep printing new lines
     #[arg(long, short)]
     follow: bool,
-    /// How many lines to show from the end
+    /// Number of lines to show from the end
     #[arg(long = "lines", short = 'n', value_name = "N", default_value_t = 100)]
     lines: usize,
     /// Print JSON
@@ -92,7 +92,7 @@ fn from_file(home: &Home, name: &str, count: usize) -> Result<Vec<String>, Error
     Ok(lines)
 }
 
-/// The last lines of a file, if there is one.
+/// The last lines of a file, if it exists.
 fn tail(path: &Path, count: usize) -> Result<Option<Vec<String>>, Error> {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(path)?;

@@ -1,8 +1,8 @@
-//! `switchboard memory`: what is remembered, from the command line.
+//! `switchboard memory`: the memory from the command line.
 //!
 //! Every command but `serve` and `repair` is a client of the built-in memory server, as any agent is: in the
-//! gateway that runs, or in one that is here only for as long as the command takes. What memories say is
-//! hostile until somebody has read it: it is shown with everything in it that nobody would see spelled out.
+//! running gateway, or in one that runs only for the duration of the command. The text of memories is hostile
+//! until the user has read it: invisible characters in it are spelled out.
 
 mod export;
 mod forget;
@@ -23,10 +23,10 @@ use clap::{Args, Subcommand};
 use switchboard_config::Home;
 use switchboard_terminal::error::Error;
 
-/// Remember, and find again what is remembered.
+/// Store and recall memories.
 ///
-/// Agents reach the same memory as the server `memory` of the gateway. These commands work with and
-/// without a running gateway.
+/// Agents use the same memory, as the server `memory` of the gateway. These commands work with and without a
+/// running gateway.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
 pub struct MemoryArgs {

@@ -1,4 +1,4 @@
-//! The home and the configuration that a command is about.
+//! The home and the configuration that a command uses.
 
 use std::{
     env,
@@ -12,10 +12,10 @@ use switchboard_terminal::{error::Error, print};
 
 use crate::link::Link;
 
-/// Where the gateway lives. Goes with every command.
+/// The location of the gateway's files. Part of every command.
 #[derive(Debug, Args)]
 pub struct Place {
-    /// The gateway's folder: configuration, logs, data
+    /// Folder of the gateway: configuration, logs, data
     #[arg(
         long,
         global = true,
@@ -23,7 +23,7 @@ pub struct Place {
         help_heading = "Global options"
     )]
     home: Option<PathBuf>,
-    /// The configuration file, if it is not switchboard.json in the folder
+    /// Configuration file, if it is not switchboard.json in that folder
     #[arg(
         long,
         global = true,
@@ -34,7 +34,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// To run without a configuration is fine; to run without the one that was named is not.
+    /// Fails if the configuration file that the user named does not exist. Without a name, the file may be
+    /// missing.
     pub fn check(&self) -> Result<(), Error> {
         match &self.config {
             Some(file) if !file.exists() => Err(Error::new(format!(
@@ -46,12 +47,12 @@ impl Place {
         }
     }
 
-    /// The home that is meant.
+    /// The home that these options select.
     pub fn locate(&self) -> Result<Home, Error> {
         Ok(Home::locate(self.home.as_deref(), self.config.as_deref())?)
     }
 
-    /// The same place for a program that is started elsewhere, with another environment.
+    /// The options that select the same place for a program with another working directory and environment.
     pub fn to_args(&self, home: &Home) -> Vec<String> {
         let mut args = Vec::new();
         let from_variable = env::var_os("SWITCHBOARD_HOME").filter(|home| !home.is_empty());
@@ -70,7 +71,8 @@ impl Place {
     }
 }
 
-/// Refuses a configuration file that the running gateway does not read: it would be neither shown nor changed.
+/// Rejects a configuration file that the running gateway does not read: the command would neither show nor
+/// change what the gateway uses.
 pub fn check_running(home: &Home) -> Result<(), Error> {
     let Some(link) = Link::find_staying(home)? else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! How far something has come, for a person who waits.
+//! A progress line for a waiting user.
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -7,13 +7,13 @@ use std::{
 
 use switchboard_terminal::print;
 
-/// Work that takes less is not talked about, and more often than this nobody reads.
+/// The least time between two updates, and before the first one.
 const OFTEN: Duration = Duration::from_millis(200);
 
-/// How wide a terminal is that does not say it.
+/// The width assumed for a terminal that does not report one.
 const NARROW: usize = 80;
 
-/// One line on a terminal, which goes when the work is done. In a pipe there is none.
+/// One line on a terminal, which is removed when the work is done. A pipe gets no such line.
 #[derive(Debug)]
 pub(super) struct Progress {
     last: Instant,
@@ -34,14 +34,14 @@ impl Progress {
         }
         (self.last, self.is_shown) = (Instant::now(), true);
         let mut to = io::stderr();
-        // A line that is folded could not be taken away, and servers have a say in some.
+        // A wrapped line could not be removed, and servers choose the text of some.
         let width = print::terminal_width(&to).unwrap_or(NARROW);
         let text: String = text.chars().take(width - 1).collect();
-        // Nobody is hurt if it is not seen.
+        // It does no harm if the line is not printed.
         let _ = write!(to, "\r\u{1b}[K{text}").and_then(|()| to.flush());
     }
 
-    /// Takes the line away, so that another can stand there.
+    /// Removes the line, so that another can be printed.
     pub(super) fn clear(&mut self) {
         if std::mem::take(&mut self.is_shown) {
             let _ = write!(io::stderr(), "\r\u{1b}[K");

@@ -1,4 +1,4 @@
-//! `switchboard search`: tools by what they do, as agents find them, and why each was found.
+//! `switchboard search`: finds tools by what they do, as agents do, and explains the matches.
 
 use std::fmt::Write as _;
 
@@ -20,33 +20,33 @@ use crate::link::Link;
 
 /// Find tools by what they do.
 ///
-/// Say in plain words what you want to do, with or without quotes. Agents find tools in the same way
-/// when they are shown the small menu. If nothing is found, the exit code is 1.
+/// Describe in plain words what you want to do, with or without quotes. Agents that see the search view find
+/// tools in the same way. If nothing is found, the exit code is 1.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "switchboard search [OPTIONS] QUERY...\n       switchboard search --forget"
 )]
 pub struct Search {
-    /// What you want to do
+    /// Description of what you want to do
     #[arg(required_unless_present = "forget", num_args = 1..)]
     query: Vec<String>,
-    /// How many tools to show, 200 at most
+    /// Number of tools to show, up to 200
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=200))]
     limit: u16,
     #[command(flatten)]
     filter: Filter,
-    /// Tell why each tool was found
+    /// Explain why each tool was found
     #[arg(long)]
     explain: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Forget what earlier searches have taught
+    /// Forget what was learned from earlier searches
     #[arg(long, conflicts_with_all = ["query", "limit", "server", "read_only", "trusted", "explain", "json"])]
     forget: bool,
 }
 
-/// Which tools are looked at, at all.
+/// The filter of tools that are searched.
 #[derive(Debug, Args)]
 struct Filter {
     /// Only the tools of this server
@@ -61,7 +61,7 @@ struct Filter {
 }
 
 impl Filter {
-    /// The options that are set.
+    /// The names of the options that are set.
     fn set(&self) -> Vec<&'static str> {
         let all = [
             ("--server", self.server.is_some()),
@@ -73,7 +73,7 @@ impl Filter {
     }
 }
 
-/// Of a question so much is asked: what it is about is said by then, and an address has an end.
+/// The longest query, in bytes: longer ones add nothing, and a URL has a limited length.
 const QUERY_BYTES: usize = 4_000;
 
 /// Runs the command.
@@ -157,7 +157,7 @@ fn table(answer: &tools::Search) -> Table {
     table
 }
 
-/// A word of the query, what stands for it if that is another word, where, and what it is worth.
+/// A word of the query, the word that matched it if that is another one, the fields, and the score.
 fn reason(tool: &FoundTool, found: &Match) -> String {
     let word = if is_form_of(&found.word, &found.found) {
         found.word.clone()
@@ -167,14 +167,14 @@ fn reason(tool: &FoundTool, found: &Match) -> String {
     format!("{word}: {} ({:.2})", found.fields.join(", "), found.score)
 }
 
-/// Whether a stem is that of the word itself. It is the beginning of the word, but for its last
+/// Tests if a stem is that of the word itself. A stem is the beginning of the word except for its last
 /// letter: `query` has the stem `queri`.
 fn is_form_of(word: &str, stem: &str) -> bool {
     let alike = word.chars().zip(stem.chars()).take_while(|(a, b)| a == b);
     alike.count() + 1 >= stem.chars().count().max(3)
 }
 
-/// A stem need not be a word, so the word in which it was found is shown, where that can be seen.
+/// The whole word in which a stem was found, if it is visible: a stem may not be a word.
 fn whole_word<'a>(tool: &'a FoundTool, stem: &'a str) -> String {
     let texts = [tool.name.as_str(), tool.summary.as_str()];
     let mut words = texts
@@ -186,7 +186,7 @@ fn whole_word<'a>(tool: &'a FoundTool, stem: &'a str) -> String {
         .unwrap_or_else(|| stem.to_owned())
 }
 
-/// By what the tools were found.
+/// The ways in which the tools were found.
 fn means(answer: &tools::Search) -> String {
     let how = if answer.by_meaning {
         "found by words and by meaning (vectors)"
@@ -201,7 +201,7 @@ fn means(answer: &tools::Search) -> String {
     format!("{how}; {learnt}")
 }
 
-/// Nothing was found: what to try, and what could not be looked at.
+/// The error that nothing was found: what to try, and what could not be searched.
 fn nothing(link: &Link, query: &str, filter: &Filter) -> Error {
     let status: Status = match link.get("/api/v1/status") {
         Ok(status) => status,
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_word_is_told_from_another_form() {
+    fn synonyms_differ_from_inflected_forms() {
         let tool = FoundTool {
             name: "files:delete_entry".to_owned(),
             server: "files".to_owned(),

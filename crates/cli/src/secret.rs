@@ -1,4 +1,4 @@
-//! `switchboard secret`: values that servers need and no configuration file should hold.
+//! `switchboard secret`: values that servers need and that should stay out of configuration files.
 
 pub(super) mod moving;
 mod store;
@@ -19,8 +19,8 @@ use switchboard_terminal::{error::Error, print};
 
 /// Store, list and remove secrets.
 ///
-/// `${secret:NAME}` in switchboard.json stands for the secret NAME. Each is a file in the folder
-/// `secrets` that only you may read.
+/// `${secret:NAME}` in switchboard.json stands for the secret NAME. Each secret is a file in the folder
+/// `secrets` that only you can read.
 #[derive(Debug, Args)]
 pub struct Secret {
     #[command(subcommand)]
@@ -170,13 +170,13 @@ fn remove(home: &Home, name: &str, force: bool) -> Result<(), Error> {
         .hint("`switchboard secret list` shows the names"))
 }
 
-/// The value, without the end of its last line.
+/// Reads the value, without the line break at its end.
 fn read_value(name: &str) -> Result<String, Error> {
     let cannot = |error| Error::new(format!("cannot read the secret: {error}"));
     if io::stdin().is_terminal() {
         let typed = prompt(name).map_err(cannot)?;
         let typed = typed.ok_or_else(|| Error::new("nothing was stored"))?;
-        // Arrow keys and their like arrive as characters.
+        // Arrow keys and similar ones arrive as control characters.
         if typed.chars().any(char::is_control) {
             return Err(
                 Error::new("the secret holds the code of a key that is no character")
@@ -186,7 +186,7 @@ fn read_value(name: &str) -> Result<String, Error> {
         return Ok(typed);
     }
     let mut bytes = Vec::new();
-    // Two more for the end of the line, which is no part of the secret.
+    // Two more bytes for a line break, which is not part of the secret.
     let mut input = io::stdin().take(SECRET_BYTES + 3);
     input.read_to_end(&mut bytes).map_err(cannot)?;
     let text = String::from_utf8(bytes).map_err(|_| Error::new("the secret is not UTF-8 text"))?;
@@ -194,10 +194,10 @@ fn read_value(name: &str) -> Result<String, Error> {
     Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }
 
-/// Reads a line from the terminal without showing it. `None` if the user gave up.
+/// Reads a line from the terminal without echo. Returns `None` if the user cancels.
 fn prompt(name: &str) -> io::Result<Option<String>> {
     let mut screen = io::stderr();
-    // Quiet first: a fast typist must not see what the prompt says is not shown.
+    // Echo goes off before the prompt, so that a fast typist does not see the secret.
     let quiet = Quiet::new()?;
     write!(screen, "Value of {name} (not shown): ")?;
     screen.flush()?;
@@ -226,14 +226,14 @@ fn prompt(name: &str) -> io::Result<Option<String>> {
     Ok(ended.then_some(text))
 }
 
-/// A terminal that shows nothing of what is typed, until it is dropped.
+/// A terminal without echo, until it is dropped.
 struct Quiet(Termios);
 
 impl Quiet {
     fn new() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut now = before.clone();
-        // Ctrl-C comes as a key, so that the terminal is put right before the program ends.
+        // Ctrl-C arrives as a key, so that the terminal is restored before the program exits.
         now.local_modes
             .remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
         now.special_codes[SpecialCodeIndex::VMIN] = 1;
@@ -245,7 +245,7 @@ impl Quiet {
 
 impl Drop for Quiet {
     fn drop(&mut self) {
-        // There is nothing to be done if the terminal is gone.
+        // If the terminal is gone, there is nothing to restore.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
     }
 }

@@ -1,5 +1,5 @@
-//! `add`, `remove`, `enable`, `disable` and `restart`: one server, changed through the running gateway
-//! or, while none runs, in the configuration file. The words are the same either way.
+//! `add`, `remove`, `enable`, `disable` and `restart`: one server, changed through the running gateway or, if
+//! none runs, in the configuration file. The output is the same either way.
 
 use std::{fs, path::PathBuf};
 
@@ -23,11 +23,10 @@ use crate::{
 
 /// Add a server.
 ///
-/// It is written into switchboard.json, and a running gateway takes it up at once. The server is started
-/// once, so that its tools are known to the first client that connects. Values may hold
-/// ${env:NAME}, a variable of the gateway's environment, and ${secret:NAME}, a secret of
-/// `switchboard secret`, so that secrets stay out of the file. Values that look like secrets are moved
-/// there; on a terminal you are asked first.
+/// Writes the server to switchboard.json; a running gateway picks it up at once. The server is started once,
+/// so that its tools are known to the first client that connects. Values may contain ${env:NAME}, a variable
+/// of the gateway's environment, and ${secret:NAME}, a secret of `switchboard secret`, so that secrets stay
+/// out of the file. Values that look like secrets are moved there; on a terminal you are asked first.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "switchboard add [OPTIONS] NAME -- COMMAND [ARG]...\n       \
@@ -36,42 +35,42 @@ use crate::{
 )]
 #[command(group = clap::ArgGroup::new("way").required(true).multiple(true).args(["url", "command", "image"]))]
 pub struct Add {
-    /// What the server is to be called
+    /// Name of the server
     name: String,
-    /// The address of a server that runs elsewhere
+    /// URL of a remote server
     #[arg(conflicts_with_all = ["command", "image"])]
     url: Option<String>,
-    /// The program to start, and its arguments; with --image, arguments for the container
+    /// Program to start, with its arguments; with --image, arguments for the container
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
-    /// A container image to run
+    /// Container image to run
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
-    /// A variable for the program's environment; can be given several times
+    /// Environment variable for the program; can be repeated
     #[arg(long = "env", short = 'e', value_name = "KEY=VALUE", value_parser = pair, conflicts_with = "url")]
     env: Vec<(String, String)>,
-    /// A header for every request; can be given several times
+    /// Header for every request; can be repeated
     #[arg(long = "header", short = 'H', value_name = "KEY=VALUE", value_parser = header, requires = "url")]
     headers: Vec<(String, String)>,
-    /// A variable to pass on from the gateway's environment; can be given several times
+    /// Variable to pass on from the gateway's environment; can be repeated
     #[arg(long, value_name = "NAME", conflicts_with_all = ["url", "image"])]
     inherit_env: Vec<String>,
-    /// The working directory of the program; an empty one of its own unless given
+    /// Working directory of the program; an empty one of its own if omitted
     #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "image"])]
     cwd: Option<String>,
-    /// What is spoken at the address, if it is not found out
+    /// Transport; detected if omitted
     #[arg(long = "type", value_name = "TYPE", requires = "url")]
     kind: Option<Kind>,
-    /// When it is started: when first needed, or with the gateway
+    /// When to start the server: on first use (lazy) or with the gateway (eager)
     #[arg(long, value_name = "WHEN")]
     start: Option<Start>,
-    /// Whether its tools are shown before you approve them; `switchboard trust` tells more
+    /// When to show its tools to agents; see `switchboard trust`
     #[arg(long, value_name = "WHEN")]
     trust: Option<Trust>,
-    /// Add it switched off
+    /// Add the server as disabled
     #[arg(long)]
     disabled: bool,
-    /// Do not wait until it has started; a gateway learns its tools later
+    /// Do not wait for the server to start; its tools are listed later
     #[arg(long, alias = "no-start")]
     no_wait: bool,
     /// Treatment of values that look like secrets
@@ -81,11 +80,11 @@ pub struct Add {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Trust {
-    /// As they are when first seen; changed ones when you approve them
+    /// At first sight; changed tools after you approve them
     First,
-    /// When you approve them
+    /// After you approve them
     Ask,
-    /// At once, also when they change
+    /// At once, also after changes
     Always,
 }
 
@@ -93,9 +92,9 @@ enum Trust {
 enum Kind {
     /// Streamable HTTP, and HTTP+SSE if that is refused
     Http,
-    /// Streamable HTTP and nothing else
+    /// Streamable HTTP only
     HttpOnly,
-    /// HTTP+SSE, which older servers speak
+    /// HTTP+SSE, for older servers
     Sse,
 }
 
@@ -105,24 +104,24 @@ enum Start {
     Eager,
 }
 
-/// The server that is to run.
+/// The server to start.
 #[derive(Debug, Args)]
 pub struct Started {
-    /// The server's name, as `switchboard list` shows it
+    /// Name of the server, as shown by `switchboard list`
     name: String,
-    /// Do not wait until it has started
+    /// Do not wait for the server to start
     #[arg(long)]
     no_wait: bool,
 }
 
-/// The server that is meant.
+/// The server to change.
 #[derive(Debug, Args)]
 pub struct Named {
-    /// The server's name, as `switchboard list` shows it
+    /// Name of the server, as shown by `switchboard list`
     name: String,
 }
 
-/// The note on a server that is called like the built-in memory.
+/// The note on a server that has the name of the built-in memory.
 pub(super) const REPLACES_MEMORY: &str = "it takes the place of the built-in memory, which keeps what it remembers; under \
                                           another name both can be used";
 
@@ -130,7 +129,7 @@ pub(super) const REPLACES_MEMORY: &str = "it takes the place of the built-in mem
 pub fn add(home: &Home, place: &Place, args: &Add) -> Result<(), Error> {
     let mut entry = entry(args)?;
     let name = &args.name;
-    // What is wrong with it is told in the same way whether a gateway runs or not.
+    // Reports errors in the entry in the same way with and without a gateway.
     let alone = add_server("", name, &entry)?;
     let mut mover = Mover::new(Store::new(home));
     if moving::decide(args.secrets, false, moving::count(&entry))? == Secrets::Move {
@@ -168,7 +167,7 @@ fn write_added(home: &Home, name: &str, entry: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says that the credentials of a server would be sent in clear.
+/// Warns if the credentials of a server would be sent in clear text.
 pub(super) fn warn_of_plain_http(name: &str, entry: &Value) {
     let text = json!({"mcpServers": {name: entry}}).to_string();
     let config = switchboard_config::parse(&text, "").unwrap_or_default();
@@ -208,7 +207,7 @@ pub fn remove(home: &Home, args: &Named) -> Result<(), Error> {
     Ok(())
 }
 
-/// Switches a server on.
+/// Enables a server.
 pub fn enable(home: &Home, place: &Place, args: &Started) -> Result<(), Error> {
     switch(home, &args.name, Switch::On)?;
     if args.no_wait {
@@ -217,7 +216,7 @@ pub fn enable(home: &Home, place: &Place, args: &Started) -> Result<(), Error> {
     learning::learn(home, place, std::slice::from_ref(&args.name))
 }
 
-/// Switches a server off.
+/// Disables a server.
 pub fn disable(home: &Home, args: &Named) -> Result<(), Error> {
     switch(home, &args.name, Switch::Off)
 }
@@ -236,7 +235,7 @@ pub fn restart(home: &Home, place: &Place, args: &Started) -> Result<(), Error> 
     learning::restarted(home, &link, name)
 }
 
-/// Without a gateway nothing runs, but whether a server starts can be seen.
+/// Without a gateway there is nothing to restart, but the command can check that the server starts.
 fn try_start(home: &Home, place: &Place, args: &Started) -> Result<(), Error> {
     let name = &args.name;
     if args.no_wait {
@@ -261,7 +260,7 @@ enum Switch {
     Off,
 }
 
-/// The built-in memory is not one of the servers in the file, and is switched off elsewhere.
+/// Fails for the built-in memory, which is not one of the servers in the file and has its own setting.
 fn spare_built_in(home: &Home, name: &str) -> Result<(), Error> {
     let is_configured = || {
         let config = Config::load(home.config_file()).ok();
@@ -302,7 +301,7 @@ pub(super) fn address(name: &str) -> String {
     format!("/api/v1/servers/{}", switchboard_catalog::escape(name))
 }
 
-/// The entry for `mcpServers`.
+/// Makes the entry for `mcpServers`.
 fn entry(args: &Add) -> Result<Value, Error> {
     let mut entry = Map::new();
     let mut put = |key: &str, value: Value| entry.insert(key.to_owned(), value);
@@ -381,7 +380,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// As `curl` and others write it, too.
+/// Also accepts `KEY: VALUE`, the notation of curl and others.
 fn header(text: &str) -> Result<(String, String), String> {
     match text.split_once(['=', ':']) {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.trim().to_owned())),

@@ -1,4 +1,4 @@
-//! `switchboard status`: how the running gateway is.
+//! `switchboard status`: the state of the running gateway.
 
 use std::io;
 
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::link::Link;
 
-/// Show how the gateway and its servers are, and what needs you.
+/// Show the state of the gateway and its servers, and pending work
 #[derive(Debug, Args)]
 pub struct StatusArgs {
     /// Print JSON
@@ -48,7 +48,7 @@ pub fn run(home: &Home, args: &StatusArgs) -> Result<(), Error> {
     list::mention_held(&link, &status)
 }
 
-/// What somebody has to look at.
+/// The problems that need the user's attention.
 fn attention(status: &Status) -> String {
     let mut all = Vec::new();
     if let Some(problem) = &status.config_problem {
@@ -57,7 +57,7 @@ fn attention(status: &Status) -> String {
         ));
     }
     for part in &status.parts {
-        // Servers come next, and how tools are found is in the summary.
+        // Servers follow below, and the state of the search is in the summary.
         if part.name.starts_with("server:") || is_told(part) {
             continue;
         }
@@ -88,7 +88,7 @@ fn attention(status: &Status) -> String {
     all.join("\n") + "\n\n"
 }
 
-/// The beginning of a reason: with many servers, there must be room for the rest.
+/// The beginning of a reason: with many servers, there must be room for the others.
 fn first(server: &Server) -> String {
     const CHARS: usize = 240;
     let note = words::notes(server).into_iter().next().unwrap_or_default();
@@ -98,7 +98,7 @@ fn first(server: &Server) -> String {
     }
 }
 
-/// Whether what this part says stands in the summary: how tools are found is no warning.
+/// Tests if the summary covers this part: the way tools are found is not a warning.
 fn is_told(part: &Part) -> bool {
     is_of_search(part) && part.state != "error"
 }
@@ -107,7 +107,7 @@ fn is_of_search(part: &Part) -> bool {
     matches!(part.name.as_str(), "search" | "embeddings")
 }
 
-/// How tools are found.
+/// The state of the tool search.
 fn search(status: &Status) -> &str {
     let mut told = status.parts.iter().filter(|part| is_of_search(part));
     let note = told.find_map(|part| match &*part.state {

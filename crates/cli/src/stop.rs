@@ -1,4 +1,4 @@
-//! `switchboard stop`: ends the running gateway, and waits until it and its servers are gone.
+//! `switchboard stop`: stops the running gateway, and waits until it and its servers are gone.
 
 use std::{
     io::{self, IsTerminal, Write as _},
@@ -14,14 +14,14 @@ use switchboard_terminal::{error::Error, print};
 
 use crate::link::{Link, no_gateway};
 
-/// What is added to the time that the gateway gives itself.
+/// Time beyond the gateway's own shutdown timeout.
 const GRACE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Stop the gateway.
 ///
-/// Calls that are under way are answered with an error, then the servers are ended, and nothing is left
-/// behind. Clients that run `switchboard stdio` bring up another gateway when they need one.
+/// Calls in flight are answered with an error, then the servers are stopped, and no process is left behind.
+/// Clients that run `switchboard stdio` start another gateway when they need one.
 #[derive(Debug, Args)]
 pub struct Stop {}
 
@@ -30,7 +30,7 @@ pub fn run(home: &Home) -> Result<(), Error> {
     let link = Link::find(home)?.ok_or_else(|| no_gateway(home))?;
     let before: Status = link.get("/api/v1/status")?;
     link.post("/api/v1/shutdown", None)?;
-    // A file that cannot be read says nothing about how long it takes.
+    // If the file cannot be read, the default applies.
     let shutdown =
         Config::load(home.config_file()).map_or_else(|_| Shutdown::default(), |c| c.shutdown);
     let patience = shutdown.total_timeout + GRACE;
@@ -43,7 +43,7 @@ pub fn run(home: &Home) -> Result<(), Error> {
             let error = Error::new(format!(
                 "the gateway (process {pid}) has not stopped within {seconds} s"
             ));
-            // Another version may not say its process; `kill -9 0` would end those of the user.
+            // Another version may not report its process ID; `kill -9 0` would kill the user's own processes.
             return Err(match pid {
                 0 => error,
                 _ => error.hint(format!("`kill -9 {pid}` ends it; its servers end with it")),
@@ -57,10 +57,10 @@ pub fn run(home: &Home) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the gateway is gone: nobody answers and nobody holds the lock, or it is another that does.
+/// Tests if the gateway is gone: none responds and no process holds the lock, or another one responds.
 fn is_gone(home: &Home, before: &Status) -> Result<bool, Error> {
     if let Some(link) = Link::find(home)? {
-        // It may be on its way out and break off.
+        // The gateway may be stopping and close the connection.
         let now: Result<Status, _> = link.get("/api/v1/status");
         return Ok(
             now.is_ok_and(|now| now.pid != before.pid || now.started_at != before.started_at)
@@ -69,7 +69,7 @@ fn is_gone(home: &Home, before: &Status) -> Result<bool, Error> {
     Ok(!Lock::is_held(home))
 }
 
-/// A line that says how long it has taken, for a person.
+/// A line with the elapsed time, for a user at a terminal.
 struct Progress {
     started: Instant,
     shown: Option<u64>,
@@ -90,7 +90,7 @@ impl Progress {
         }
         self.shown = Some(seconds);
         let mut to = io::stderr();
-        // Nobody is hurt if it is not seen.
+        // It does no harm if the line is not printed.
         let _ = write!(to, "\rstopping… {seconds} s").and_then(|()| to.flush());
     }
 

@@ -1,9 +1,9 @@
-//! Times for people: in their own time zone, and no more exact than anybody reads.
+//! Times for people: in the local time zone, and only as precise as needed.
 
 use jiff::{Timestamp, tz::TimeZone};
 use switchboard_terminal::visible::visible_line;
 
-/// A time as the gateway tells it, for a person.
+/// A time of the gateway, for people.
 pub(super) fn local(time: &str) -> String {
     match time.parse() {
         Ok(time) => moment(time),
@@ -11,7 +11,7 @@ pub(super) fn local(time: &str) -> String {
     }
 }
 
-/// The same of milliseconds since 1970.
+/// A time in milliseconds since 1970, for people.
 pub(super) fn local_millis(millis: u64) -> String {
     let millis = i64::try_from(millis).ok();
     let time = millis.and_then(|millis| Timestamp::from_millisecond(millis).ok());
@@ -34,18 +34,18 @@ fn moment_in(zone: &TimeZone, time: Timestamp, now: Timestamp) -> String {
     time.strftime(form).to_string()
 }
 
-/// How long ago a time is; `None` if it cannot be read.
+/// The age of a time; `None` if it cannot be parsed.
 pub(super) fn ago(time: &str) -> Option<String> {
     since(time, Timestamp::now()).map(span)
 }
 
-/// Seconds from a time to now; below zero if it is yet to come.
+/// Seconds from a time to now; negative if it lies in the future.
 pub(super) fn since(time: &str, now: Timestamp) -> Option<i64> {
     let time: Timestamp = time.parse().ok()?;
     Some(now.as_second() - time.as_second())
 }
 
-/// A duration in milliseconds, for a person: `< 1 ms`, `340 ms`, `2.5 s`, `90 s`.
+/// A duration in milliseconds, for people: `< 1 ms`, `340 ms`, `2.5 s`, `90 s`.
 pub(super) fn took(millis: f64) -> String {
     match millis {
         ..1.0 => "< 1 ms".to_owned(),
@@ -55,7 +55,7 @@ pub(super) fn took(millis: f64) -> String {
     }
 }
 
-/// So many seconds in words: `45s`, `3m`, `2h`, `5d`.
+/// A duration in seconds, in short: `45s`, `3m`, `2h`, `5d`.
 pub(super) fn span(seconds: i64) -> String {
     match seconds.max(0) {
         seconds @ ..120 => format!("{seconds}s"),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn no_digit_is_shown_that_nobody_reads() {
+    fn durations_are_rounded() {
         for (millis, expected) in [
             (0.0, "< 1 ms"),
             (-0.5, "< 1 ms"),
@@ -104,7 +104,7 @@ mod tests {
         let now = "2026-07-28T12:00:00Z".parse().unwrap();
         let told = |time: &str| moment_in(&zone, time.parse().unwrap(), now);
         assert_eq!(told("2026-07-28T10:15:00.999Z"), "12:15:00");
-        // Another day there.
+        // The next day in that zone.
         assert_eq!(told("2026-07-28T22:15:00Z"), "2026-07-29 00:15");
         assert_eq!(told("2026-07-27T22:15:00Z"), "00:15:00");
         assert_eq!(local("\u{1b}[2J"), "⟨U+001B⟩[2J");

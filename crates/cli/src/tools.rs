@@ -1,4 +1,4 @@
-//! `switchboard tools`: what can be called.
+//! `switchboard tools`: the tools that can be called.
 
 use std::{
     thread,
@@ -22,16 +22,16 @@ use switchboard_wire::Raw;
 use super::{list, progress::Progress, trust, words};
 use crate::link::Link;
 
-/// How long to wait for servers that are starting.
+/// Time to wait for servers that are starting.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// How many tools are named beside the table.
+/// The most tools that are named below the table.
 const MENTIONED: usize = 8;
 
 /// List the tools of all servers, or of one.
 ///
-/// Servers that are just starting are waited for, up to five seconds. Tools that are held back until
-/// somebody approves them cannot be called and are told of below.
+/// Waits up to five seconds for servers that are starting. Tools that are held until you approve them cannot
+/// be called; they are named below the table.
 #[derive(Debug, Args)]
 pub struct Tools {
     /// Only the tools of this server
@@ -100,7 +100,7 @@ pub fn run(home: &Home, args: &Tools) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says why there are no tools.
+/// Reports why there are no tools.
 fn say_none(link: &Link, name: Option<&str>) -> Result<(), Error> {
     let servers = list::rows(&link.get("/api/v1/servers")?)?;
     let one = servers.iter().find(|server| Some(&*server.name) == name);
@@ -116,7 +116,7 @@ fn say_none(link: &Link, name: Option<&str>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The tools that are held back, for programs.
+/// The held tools, as JSON.
 fn held(trust: &Trust) -> impl Iterator<Item = Value> {
     let of = |server: &ServerTrust| {
         let held = server.held.iter();
@@ -126,7 +126,7 @@ fn held(trust: &Trust) -> impl Iterator<Item = Value> {
     trust.servers.iter().flat_map(of)
 }
 
-/// Says which tools wait for a decision, and which are suspicious.
+/// Names the tools that are held for approval, and the suspicious ones.
 fn mention(trust: &Trust) {
     let held = trust.servers.iter().flat_map(ServerTrust::pending);
     let held: Vec<_> = held
@@ -145,7 +145,7 @@ fn mention(trust: &Trust) {
     }
 }
 
-/// The first few.
+/// The first few names.
 fn some(names: &[String]) -> String {
     let shown = &names[..names.len().min(MENTIONED)];
     match names.len() - shown.len() {
@@ -154,7 +154,7 @@ fn some(names: &[String]) -> String {
     }
 }
 
-/// How the servers are whose tools are not known.
+/// The servers whose tools are not known.
 fn missing(link: &Link, names: &[String]) -> Result<Vec<Server>, Error> {
     if names.is_empty() {
         return Ok(Vec::new());

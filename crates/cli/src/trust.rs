@@ -1,7 +1,7 @@
-//! `switchboard trust`: which tools are approved, which are held back and why, and the decision about them.
+//! `switchboard trust`: approved tools, held tools and the reasons, and decisions about them.
 //!
-//! What servers say of their tools is hostile until somebody has read it: names are made fit for a terminal
-//! and a shell, and characters that nobody sees are spelled out before a definition is shown.
+//! The definitions of servers are hostile until the user has read them: names are made safe for a terminal
+//! and a shell, and invisible characters are spelled out before a definition is shown.
 
 mod asked;
 mod decide;
@@ -28,10 +28,10 @@ use switchboard_terminal::error::Error;
 
 use crate::link::Link;
 
-/// See which tools are held back until you approve them, and decide.
+/// Review held tools, and approve or reject them.
 ///
-/// The definition of a tool, prompt, resource or template is pinned when it is approved: on first
-/// sight, unless the server has `"trust": "ask"`. If the server changes it later, or if it has hidden
+/// The definition of a tool, prompt, resource or template is pinned when it is approved: at first sight,
+/// unless the server has `"trust": "ask"`. If the server changes it later, or if it contains hidden
 /// characters or dangerous text, agents neither see nor use it until you approve it.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -79,7 +79,7 @@ pub fn run(home: &Home, args: &Trust) -> Result<(), Error> {
     }
 }
 
-/// How far servers are trusted: all of them, or one.
+/// Fetches the trust in all servers, or in one.
 pub(super) fn ask<T: DeserializeOwned>(link: &Link, server: Option<&str>) -> Result<T, Error> {
     link.get(&match server {
         Some(name) => format!("/api/v1/trust?server={}", escape(name)),
@@ -87,17 +87,17 @@ pub(super) fn ask<T: DeserializeOwned>(link: &Link, server: Option<&str>) -> Res
     })
 }
 
-/// The same without what definitions say, which may be long.
+/// Like [`ask`], without the texts of definitions, which may be long.
 pub(super) fn ask_briefly(link: &Link, server: Option<&str>) -> Result<Answer, Error> {
     let which = server.map_or_else(String::new, |name| format!("&server={}", escape(name)));
     match link.get(&format!("/api/v1/trust?brief=true{which}")) {
-        // An older gateway, which still runs, has no such list.
+        // A running gateway of an older version has no such list.
         Err(failure) if !failure.is_unreachable() => ask(link, server),
         answer => answer,
     }
 }
 
-/// How far one server is trusted.
+/// Fetches the trust in one server.
 fn ask_one(link: &Link, server: &str) -> Result<ServerTrust, Error> {
     let answer: Answer = ask(link, Some(server))?;
     let found = answer.servers.into_iter().next();
@@ -108,13 +108,13 @@ fn gone(server: &str) -> Error {
     Error::new(format!("there is no server {server:?} any more"))
 }
 
-/// One tool, as it is approved and as it is held back.
+/// Fetches one tool, as it is approved and as it is held.
 fn ask_tool<T: DeserializeOwned>(link: &Link, server: &str, tool: &str) -> Result<T, Error> {
     let (server, tool) = (escape(server), escape(tool));
     link.get(&format!("/api/v1/trust/{server}?tool={tool}"))
 }
 
-/// Reads the texts of a definition that the list left out.
+/// Fetches the texts of a definition that the list left out.
 fn read_omitted(link: &Link, server: &str, held: &mut HeldTool) -> Result<(), Error> {
     if held.omitted {
         let shown: ToolTrust = ask_tool(link, server, &held.tool)?;
@@ -124,7 +124,7 @@ fn read_omitted(link: &Link, server: &str, held: &mut HeldTool) -> Result<(), Er
     Ok(())
 }
 
-/// What a person means by a name: a server, or one of its tools.
+/// The target of a name: a server, or one of its tools.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target<'a> {
     pub(super) server: &'a str,
@@ -132,7 +132,7 @@ pub(super) struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// Both names may have colons of their own, so it depends on the servers that there are.
+    /// Resolves a name. Both parts may contain colons, so the split depends on the known servers.
     pub(super) fn find(link: &Link, name: &'a str) -> Result<Self, Error> {
         let known: Servers = link.get("/api/v1/servers")?;
         let is_server = |name: &str| known.servers.iter().any(|server| server.name == name);
@@ -154,7 +154,7 @@ impl<'a> Target<'a> {
         let mut pairs = name.match_indices(':').map(at);
         let first = name.match_indices(':').map(at).next();
         let found = pairs.find(|pair| is_server(pair.server));
-        // Of a server that is not there, the gateway says which one may be meant.
+        // If the server does not exist, the gateway suggests one.
         found.or(first).unwrap_or(whole)
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn failed_list(failed: &FailedList) -> String {
     format!("{} failed: {}", failed.list, failed.reason)
 }
 
-/// The reasons for the state of a server, and advice, a line each.
+/// The reasons for the state of a server, and advice, one per line.
 pub(super) fn notes(server: &Server) -> Vec<String> {
     let health = &server.health;
     let mut notes: Vec<_> = health.reason.iter().cloned().collect();
@@ -26,12 +26,12 @@ pub(super) fn notes(server: &Server) -> Vec<String> {
     notes
 }
 
-/// The same in one line.
+/// The reasons and advice in one line.
 pub(super) fn note(server: &Server) -> String {
     notes(server).join("; ")
 }
 
-/// Tests if a server does not work, and may need the user.
+/// Tests if a server does not work, and may need the user's attention.
 pub(super) fn needs_user(server: &Server) -> bool {
     let health = &server.health;
     is_down(server)

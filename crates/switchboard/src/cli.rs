@@ -1,4 +1,4 @@
-//! The command line: what can be asked, with an example each, and the exit code.
+//! The command line: commands with examples, and exit codes.
 
 use std::{env, ffi::OsString, fmt::Write as _, process::ExitCode};
 
@@ -8,13 +8,13 @@ use switchboard_config::Home;
 use switchboard_host::{serve, stdio};
 use switchboard_terminal::{error::Error, print, usage};
 
-/// One program through which AI agents use all their MCP servers.
+/// One gateway for all MCP servers of your AI agents
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100, arg_required_else_help = true)]
 struct Cli {
     #[command(flatten)]
     place: Place,
-    /// When output is in colour
+    /// When to use colour
     #[arg(
         long,
         global = true,
@@ -27,7 +27,7 @@ struct Cli {
     command: Command,
 }
 
-/// Every command under what it is for. The order is that in which one needs them.
+/// All commands, grouped by purpose and in the order in which a user needs them.
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "Servers",
@@ -116,17 +116,17 @@ Example:
   switchboard remove files"
     )]
     Remove(switchboard_cli::servers::Named),
-    /// Switch a server on
+    /// Enable a server
     #[command(after_long_help = "\
 Example:
   switchboard enable files")]
     Enable(switchboard_cli::servers::Started),
-    /// Switch a server off; it stays in the configuration
+    /// Disable a server but keep it in the configuration
     #[command(after_long_help = "\
 Example:
   switchboard disable files")]
     Disable(switchboard_cli::servers::Named),
-    /// Restart a server, also one that has been given up
+    /// Restart a server and clear its failure count
     #[command(after_long_help = "\
 Example:
   switchboard restart files")]
@@ -264,7 +264,7 @@ Example:
 
 fn parse() -> Result<Cli, Error> {
     let words: Vec<OsString> = env::args_os().skip(1).collect();
-    // For help, and for what is said about words that make no sense.
+    // For help and usage errors, which are printed before the options are parsed.
     let colour = usage::colour(&words).unwrap_or_default();
     let mut command = command().color(colour.into());
     let matches = command.try_get_matches_from_mut(env::args_os());
@@ -297,7 +297,7 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn run(home: Home, place: &Place, command: &Command) -> Result<(), Error> {
-    // These create it.
+    // These two create the configuration file.
     if !matches!(command, Command::Add(_) | Command::Import(_)) {
         place.check()?;
     }
@@ -305,7 +305,7 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Error> {
         command,
         Command::Add(_) | Command::Remove(_) | Command::Import(_)
     );
-    // A client may join whatever gateway there is, and a second gateway is refused anyway.
+    // A client may connect to any running gateway, and a second gateway is refused anyway.
     let is_gateway = matches!(command, Command::Serve(_) | Command::Stdio(_));
     if changes || (place.config.is_some() && !is_gateway) {
         check_running(&home)?;
@@ -362,7 +362,7 @@ mod tests {
             .collect();
         all.sort_unstable();
         assert_eq!(grouped, all);
-        // Each has a line of its own on a terminal of 80 columns.
+        // Each fits on one line of a terminal with 80 columns.
         for one in command.get_subcommands() {
             let about = one.get_about().unwrap().to_string();
             assert!(about.chars().count() <= 64, "{about}");

@@ -1,11 +1,11 @@
-//! The program: command line, wiring, exit codes.
+//! The `switchboard` program: command line, wiring, exit codes.
 
 mod cli;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A guard is this very program run again: it must be at work before anything else is.
+    // A guard is this same program run again. It must start its work before anything else happens.
     if std::env::args_os()
         .nth(1)
         .is_some_and(|arg| arg == switchboard_contain::GUARD_ARGUMENT)

@@ -1,4 +1,4 @@
-//! `switchboard approvals respond`: an answer in a model's place, or none to a question.
+//! `switchboard approvals respond`: answers in place of the model, or declines a question.
 
 use std::io::{self, Read as _};
 
@@ -11,23 +11,23 @@ use switchboard_wire::Raw;
 use super::decide::{over, told};
 use crate::link::Link;
 
-/// The longest answer.
+/// The longest answer, in bytes.
 const TEXT_BYTES: u64 = 1024 * 1024;
 
-/// Answer in a model's place, or say that a question is not answered.
+/// Answer in place of the model, or decline a question.
 ///
-/// A question is answered with `switchboard approvals approve`.
+/// To answer a question, use `switchboard approvals approve`.
 #[derive(Debug, Args)]
 pub(super) struct Respond {
-    /// The request, or the beginning of its name
+    /// Request ID (a prefix is enough)
     id: String,
-    /// What is answered in the model's place; `-` reads it from standard input
+    /// Answer in place of the model; `-` reads it from standard input
     #[arg(required_unless_present_any = ["decline", "cancel"], conflicts_with_all = ["decline", "cancel"])]
     text: Option<String>,
-    /// You do not want to answer the question
+    /// Decline the question
     #[arg(long, conflicts_with = "cancel")]
     decline: bool,
-    /// You put the question away
+    /// Cancel the question: neither answer nor decline it
     #[arg(long)]
     cancel: bool,
 }
@@ -60,7 +60,7 @@ pub(super) fn run(home: &Home, args: &Respond) -> Result<(), Error> {
     Ok(())
 }
 
-/// Does not answer a question.
+/// Declines or cancels a question.
 pub(super) fn decline(link: &Link, id: &str, cancel: bool) -> Result<(), Error> {
     let action = if cancel { "cancel" } else { "decline" };
     let members = vec![("action", Raw::string(action))];

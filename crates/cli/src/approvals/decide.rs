@@ -1,4 +1,4 @@
-//! `switchboard approvals approve` and `reject`. What is approved is what was shown.
+//! `switchboard approvals approve` and `reject`. Only the request that was shown is approved.
 
 use clap::{Args, ValueEnum};
 use switchboard_approvals::form::{Form, Mode};
@@ -10,41 +10,41 @@ use switchboard_wire::Raw;
 use super::{edit, fill, show::Sight, words};
 use crate::{agree::APPROVE, link::Link};
 
-/// Let a request go on, perhaps with changes.
+/// Approve a request, optionally with changes.
 ///
-/// Shows it and asks first. A question is answered with --content or --field, or field by field on a
-/// terminal.
+/// Shows the request and asks for confirmation. A question is answered with --content or --field, or field by
+/// field on a terminal.
 #[derive(Debug, Args)]
 pub(super) struct Approve {
-    /// The request, or the beginning of its name
+    /// Request ID (a prefix is enough)
     id: String,
-    /// Change it first, in $VISUAL or $EDITOR; what changed is shown before it is sent
+    /// Edit the request in $VISUAL or $EDITOR first; the changes are shown before they are sent
     #[arg(long, conflicts_with_all = ["arguments", "model", "max_tokens"])]
     edit: bool,
-    /// Other arguments for the call, a JSON object
+    /// Other arguments for the call, as a JSON object
     #[arg(long, value_name = "JSON")]
     arguments: Option<String>,
-    /// Another model, of those that are configured
+    /// Another of the configured models
     #[arg(long)]
     model: Option<String>,
-    /// How much the model may write
+    /// Most tokens that the model may write
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
-    /// The answer to a question, a JSON object
+    /// Answer to a question, as a JSON object
     #[arg(long, value_name = "JSON", conflicts_with = "field")]
     content: Option<String>,
-    /// The answer to one field of a question; can be given several times
+    /// Answer to one field of a question; can be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     field: Vec<String>,
     #[command(flatten)]
     remember: Remember,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
 
 impl Approve {
-    /// To approve it as it stands, once somebody has said yes.
+    /// Approves the request unchanged, after the user confirms.
     pub(super) fn asking(id: String) -> Self {
         Self {
             id,
@@ -59,7 +59,7 @@ impl Approve {
         }
     }
 
-    /// What was asked for that does not go with a request.
+    /// Fails if an option does not apply to this kind of request.
     fn misplaced(&self, approval: &Approval) -> Result<(), Error> {
         let is = |kind: &str| approval.kind == kind;
         let is_request = is("sampling") && !approval.is_review();
@@ -105,30 +105,30 @@ impl Approve {
     }
 }
 
-/// Say no to a request.
+/// Reject a request.
 ///
-/// Whoever asked is told so, with the reason. A question is declined by it.
+/// The caller receives the reason. Rejecting a question declines it.
 #[derive(Debug, Args)]
 pub(super) struct Reject {
-    /// The request, or the beginning of its name
+    /// Request ID (a prefix is enough)
     id: String,
-    /// Why; whoever asked is told
+    /// Reason, which the caller receives
     reason: Option<String>,
     #[command(flatten)]
     remember: Remember,
 }
 
-/// For how long a decision holds.
+/// The options for remembering a decision.
 #[derive(Debug, Default, Args)]
 struct Remember {
-    /// Decide the same from now on: for this client until it leaves, for clients in the same folder, or
-    /// always
+    /// Remember the decision: for this client until it disconnects, for clients in the same folder, or for
+    /// all clients
     #[arg(long = "remember", value_name = "FOR WHOM")]
     scope: Option<Scope>,
-    /// Only for exactly these arguments
+    /// Remember it only for exactly these arguments
     #[arg(long, requires = "scope")]
     exact: bool,
-    /// Only for so long: 30m, 2h, 7d
+    /// Remember it only for this time, such as 30m, 2h or 7d
     #[arg(long = "for", value_name = "TIME", requires = "scope", value_parser = seconds)]
     time: Option<u64>,
 }
@@ -151,7 +151,7 @@ impl Scope {
 }
 
 impl Remember {
-    /// Fails if a decision cannot be remembered in this way, before anybody is asked for one.
+    /// Fails if a decision cannot be remembered in this way, before the user is asked for one.
     fn check(&self, approval: &Approval) -> Result<(), Error> {
         let Some(scope) = self.scope.map(Scope::as_str) else {
             return Ok(());
@@ -174,7 +174,7 @@ impl Remember {
         })
     }
 
-    /// Says what is remembered, and how to forget it.
+    /// Reports that the decision is remembered, and how to forget it.
     fn told(&self, approval: &Approval) {
         if self.scope.is_none() {
             return;
@@ -207,7 +207,7 @@ impl Remember {
     }
 }
 
-/// So many seconds, out of `90`, `90s`, `30m`, `2h` or `7d`.
+/// Parses `90`, `90s`, `30m`, `2h` or `7d` into seconds.
 fn seconds(given: &str) -> Result<u64, String> {
     let wrong = || "give a time such as 30m, 2h or 7d".to_owned();
     let digits = given.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -257,7 +257,8 @@ pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Error> {
     APPROVE.agree(args.yes, &format!("{what}{with} ({id})?"))?;
     let mut members: Vec<_> = args.remember.body().into_iter().collect();
     members.extend(edits.map(|edits| ("edits", edits.body)));
-    // While the person thought, somebody else may have had the model asked: what waits then is its answer.
+    // Meanwhile another approver may have sent the request to the model. Then the model's answer is pending,
+    // which this user has not seen.
     members.push(("seen", Raw::string(&approval.status)));
     let decided = super::send(&link, &id, "approve", members)?;
     if approval.status == "orphaned" {
@@ -272,7 +273,7 @@ pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is changed of a request, and how it is shown.
+/// The changes to a request, and the diff that the user sees.
 pub(super) struct Edits {
     pub(super) body: Raw,
     pub(super) diff: String,
@@ -303,7 +304,7 @@ fn edits(home: &Home, approval: &Approval, args: &Approve) -> Result<Option<Edit
     Ok((!members.is_empty()).then(|| edit::members(approval, members)))
 }
 
-/// A JSON object that was given on the command line.
+/// Parses a JSON object that was given on the command line.
 pub(super) fn object(given: &str, what: &str) -> Result<Raw, Error> {
     let hint = r#"give an object such as '{"path": "/tmp"}'"#;
     let raw = Raw::parse(given.to_owned())
@@ -365,7 +366,7 @@ pub(super) fn reject(home: &Home, args: &Reject) -> Result<(), Error> {
     reject_one(&link, &id, args.reason.as_deref(), &args.remember)
 }
 
-/// Says no, without anything else.
+/// Rejects a request without remembering the decision.
 pub(super) fn refuse(link: &Link, id: &str, reason: Option<&str>) -> Result<(), Error> {
     reject_one(link, id, reason, &Remember::default())
 }
@@ -384,7 +385,7 @@ fn reject_one(
     Ok(())
 }
 
-/// It is decided, or time was faster.
+/// The error for a request that was decided or timed out before.
 pub(super) fn over(approval: &Approval) -> Error {
     let id = print::shell_word(&approval.id);
     let message = match &approval.decision {
@@ -396,7 +397,7 @@ pub(super) fn over(approval: &Approval) -> Error {
     ))
 }
 
-/// Says what became of a request.
+/// Reports the outcome of a decision.
 pub(super) fn told(approval: &Approval) {
     let id = &approval.id;
     let place = words::place(approval);

@@ -1,4 +1,4 @@
-//! Changing a request before it goes on: in an editor, or by what was given on the command line.
+//! Changes to a request before it is approved: in an editor, or by options of the command line.
 
 use std::{
     fs::{self, OpenOptions},
@@ -17,7 +17,7 @@ use switchboard_wire::Raw;
 use super::{decide::Edits, words};
 use crate::programs;
 
-/// What can be changed of a request for a model's answer, besides the model.
+/// Members of a sampling request that can be edited, besides the model.
 const EDITABLE: [&str; 5] = [
     "systemPrompt",
     "messages",
@@ -25,10 +25,10 @@ const EDITABLE: [&str; 5] = [
     "temperature",
     "stopSequences",
 ];
-/// The longest text that is taken from an editor.
+/// The longest text that is read back from an editor, in bytes.
 const EDITED_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Opens an editor; nothing is changed if the text is left as it is.
+/// Opens an editor. Returns `None` if the user leaves the text unchanged.
 pub(super) fn run(home: &Home, approval: &Approval) -> Result<Option<Edits>, Error> {
     if approval.is_review() {
         let before = draft_text(approval);
@@ -62,7 +62,7 @@ pub(super) fn run(home: &Home, approval: &Approval) -> Result<Option<Edits>, Err
     }
 }
 
-/// Other arguments for a call, unless they are the same.
+/// Other arguments for a call, or `None` if they are the same.
 pub(super) fn arguments(approval: &Approval, after: &Raw) -> Option<Edits> {
     let before = words::arguments(approval).unwrap_or_else(Raw::empty_object);
     let (old, new) = (pretty(&before), pretty(after));
@@ -72,7 +72,7 @@ pub(super) fn arguments(approval: &Approval, after: &Raw) -> Option<Edits> {
     })
 }
 
-/// Other members of a request for a model's answer.
+/// Other members of a sampling request.
 pub(super) fn members(approval: &Approval, changed: Vec<(&str, Raw)>) -> Edits {
     let before = editable(approval);
     let mut after = before.clone();
@@ -91,7 +91,7 @@ pub(super) fn members(approval: &Approval, changed: Vec<(&str, Raw)>) -> Edits {
     }
 }
 
-/// What can be changed of a request for a model's answer.
+/// The editable members of a sampling request.
 fn editable(approval: &Approval) -> Raw {
     let request = words::request(approval);
     let members = EDITABLE
@@ -148,7 +148,7 @@ fn changed_members(
     Ok((!changed.is_empty()).then(|| members(approval, changed)))
 }
 
-/// Asks whether to go on after something did not fit.
+/// Asks whether to edit again after the edited text was rejected.
 fn again(why: &str) -> Result<(), Error> {
     let message = format!("what was edited does not fit: {why}");
     if !io::stdin().is_terminal() {
@@ -166,7 +166,7 @@ fn difference(name: &str, before: &str, after: &str) -> String {
     switchboard_client_configs::unified(Path::new(name), Some(before), after)
 }
 
-/// A file to edit, for nobody else to read, which goes when it is done.
+/// A private file to edit, which is removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -187,14 +187,14 @@ impl Scratch {
         Ok(file)
     }
 
-    /// What the file says after the person has been at it.
+    /// Opens the editor and returns the edited text.
     fn edit(&self) -> Result<String, Error> {
         let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| {
             let editor = std::env::var(name).ok();
             editor.filter(|editor| !editor.trim().is_empty())
         });
         let editor = editor.unwrap_or_else(|| "vi".to_owned());
-        // As others do: the variable may have options.
+        // The variable may contain options, as it may for other programs.
         let environment = programs::environment();
         let status = Command::new("/bin/sh")
             .env("PATH", environment.get("PATH").unwrap_or_default())
@@ -228,7 +228,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Should it not be there any more, all is well.
+        // It is fine if the file is already gone.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! Filling in a form: from the command line, or field by field on a terminal.
+//! Answers to a form: from the command line, or field by field on a terminal.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -9,7 +9,7 @@ use switchboard_wire::Raw;
 
 use super::{decide::object, show};
 
-/// What is answered to a form, checked.
+/// The answers to a form, validated.
 pub(super) fn content(
     form: &Form,
     content: Option<&str>,
@@ -21,7 +21,7 @@ pub(super) fn content(
     } else if !fields.is_empty() {
         from_fields(form, fields)?
     } else if yes {
-        // With what the form has for those who say nothing.
+        // The check fills in the defaults of the form.
         Raw::empty_object()
     } else if matches!(form.mode, Mode::Form { .. }) && io::stdin().is_terminal() {
         return ask(form);
@@ -59,7 +59,7 @@ fn from_fields(form: &Form, given: &[String]) -> Result<Raw, Error> {
                     visible_line(name)
                 ))
             })?,
-            // The check says which are asked for.
+            // The check rejects unknown fields and names the known ones.
             None => Raw::string(value),
         };
         members.push((name, value));
@@ -67,7 +67,7 @@ fn from_fields(form: &Form, given: &[String]) -> Result<Raw, Error> {
     Ok(Raw::object(members))
 }
 
-/// What somebody typed, as the field takes it.
+/// Converts typed text to the type of the field.
 fn typed(field: &Field, text: &str) -> Result<Raw, String> {
     match &field.kind {
         Kind::Text { .. } => Ok(Raw::string(text)),
@@ -104,8 +104,8 @@ fn typed(field: &Field, text: &str) -> Result<Raw, String> {
     }
 }
 
-/// The value of the option that is meant, which may be given by its title. What fits none is left for the
-/// check to say so.
+/// The value of the option that the user chose by value or title. Text that matches no option is returned as
+/// it is, and the check rejects it.
 fn chosen<'a>(options: &'a [Choice], text: &'a str) -> &'a str {
     let text = text.trim();
     let by = |is_it: &dyn Fn(&Choice) -> bool| options.iter().find(|option| is_it(option));
@@ -114,7 +114,7 @@ fn chosen<'a>(options: &'a [Choice], text: &'a str) -> &'a str {
     found.map_or(text, |option| option.value.as_str())
 }
 
-/// Asks for each field until the answer fits.
+/// Asks for each field until the answer is valid.
 fn ask(form: &Form) -> Result<Raw, Error> {
     let mut members: Vec<(&str, Raw)> = Vec::new();
     for field in form.fields() {
@@ -133,7 +133,7 @@ fn ask(form: &Form) -> Result<Raw, Error> {
             if answer.is_empty() {
                 match (&field.default, field.required) {
                     (None, true) => print::warn("it has to be answered"),
-                    // The check puts the default in its place.
+                    // The check fills in the default.
                     _ => break,
                 }
                 continue;
@@ -156,7 +156,7 @@ fn indented(text: &str) -> String {
     lines.join("\n")
 }
 
-/// A line from the terminal, without its end.
+/// Reads a line from the terminal, without its line break.
 fn line(field: &Field) -> Result<String, Error> {
     let cannot = |error: &io::Error| Error::new(format!("cannot ask on the terminal: {error}"));
     let default = field.default.as_ref().map(pretty);
@@ -178,12 +178,12 @@ fn line(field: &Field) -> Result<String, Error> {
     Ok(answer.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// The answer to one field, if it fits by itself.
+/// The answer to one field, if it is valid on its own.
 fn fits(form: &Form, field: &Field, answer: &str) -> Result<Raw, String> {
     let value = typed(field, answer)?;
     let alone = Raw::object([(field.name.as_str(), value.clone())]);
     let path = format!("/{}", field.name.replace('~', "~0").replace('/', "~1"));
-    // Other fields are asked for later.
+    // The other fields are still missing, so their errors are ignored.
     let problems = form.check(Some(&alone)).err().unwrap_or_default();
     match problems.iter().find(|problem| problem.path == path) {
         Some(problem) => Err(visible_line(&problem.message)),

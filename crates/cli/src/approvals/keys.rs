@@ -1,4 +1,4 @@
-//! Keys as they are pressed, without waiting for the end of a line. The terminal is left as it was found.
+//! Single key presses, read without waiting for the end of a line. The terminal is restored on drop.
 
 use std::io::{self, PipeReader, Read as _};
 
@@ -8,18 +8,18 @@ use rustix::{
     termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr},
 };
 
-/// A terminal that gives each key at once.
+/// A terminal that delivers each key at once.
 #[derive(Debug)]
 pub(super) struct Keys {
     before: Termios,
 }
 
-/// What came first.
+/// The event that ended a wait.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Woken {
     /// A key was pressed.
     Key(u8),
-    /// Nobody will press any more.
+    /// Standard input has ended.
     NoKeys,
     /// The bell rang.
     Bell,
@@ -36,7 +36,7 @@ impl Keys {
 
     fn listen(&self) -> io::Result<()> {
         let mut now = self.before.clone();
-        // Ctrl-C comes as a key as well: whoever presses it leaves the terminal as it was.
+        // Ctrl-C also arrives as a key, so that the terminal is restored before the program exits.
         now.local_modes
             .remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
         now.special_codes[SpecialCodeIndex::VMIN] = 1;
@@ -44,7 +44,8 @@ impl Keys {
         Ok(tcsetattr(io::stdin(), OptionalActions::Now, &now)?)
     }
 
-    /// Does something that reads lines. What was typed before it asks is not taken for an answer.
+    /// Runs `work`, which reads lines. Keys pressed before it are discarded, so that they do not answer its
+    /// questions.
     pub(super) fn paused<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
         tcsetattr(io::stdin(), OptionalActions::Flush, &self.before)?;
         let done = work();
@@ -52,7 +53,7 @@ impl Keys {
         Ok(done)
     }
 
-    /// Waits for a key or for the bell.
+    /// Waits for a key or the bell.
     pub(super) fn wait(bell: &mut PipeReader) -> io::Result<Woken> {
         let stdin = io::stdin();
         let [pressed, rang] = loop {
@@ -66,7 +67,7 @@ impl Keys {
                 Err(error) => return Err(error.into()),
             }
         };
-        // What happened is told before a key is taken: it may be about what is no more.
+        // The bell comes before the key: the key may be meant for a request that is no longer pending.
         if rang {
             let mut rings = [0; 256];
             let _ = bell.read(&mut rings)?;
@@ -85,7 +86,7 @@ impl Keys {
 
 impl Drop for Keys {
     fn drop(&mut self) {
-        // There is nothing to be done if the terminal is gone.
+        // If the terminal is gone, there is nothing to restore.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }
 }

@@ -1,4 +1,4 @@
-//! `switchboard approvals list`: what waits for a person, one line each.
+//! `switchboard approvals list`: pending requests, one line each.
 
 use std::fmt::Write as _;
 
@@ -16,22 +16,22 @@ use switchboard_terminal::{
 use super::words;
 use crate::link::Link;
 
-/// Show what waits for an answer.
+/// List pending requests
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// Those that are over, too
+    /// Include closed requests
     #[arg(long, conflicts_with = "status")]
     all: bool,
-    /// Only those that are in this state: open, closed, or one such as rejected
+    /// Only requests in this state: open, closed, or a state such as rejected
     #[arg(long)]
     status: Option<String>,
-    /// Only of this kind
+    /// Only requests of this kind
     #[arg(long, value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::as_str)))]
     kind: Option<String>,
-    /// Only of this server
+    /// Only requests that concern this server
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
-    /// How many to show at most, the newest first
+    /// Most requests to show, newest first
     #[arg(long = "lines", short = 'n', value_name = "N", default_value_t = 100)]
     lines: usize,
     /// Print JSON
@@ -126,7 +126,7 @@ fn table(approvals: &[Approval], with_status: bool) -> Table {
     table
 }
 
-/// What to do next.
+/// Prints a hint about the next step.
 pub(super) fn advise(approval: &Approval) {
     let id = print::shell_word(&approval.id);
     print::hint(&format!(
@@ -135,7 +135,7 @@ pub(super) fn advise(approval: &Approval) {
     ));
 }
 
-/// How a request is answered.
+/// The commands that answer a request.
 pub(super) fn ways(approval: &Approval) -> String {
     let id = print::shell_word(&approval.id);
     let one = |what: &str| format!("`switchboard approvals {what}`");

@@ -1,4 +1,4 @@
-//! `switchboard approvals rules`, `forget` and `test`: what is asked about, and why.
+//! `switchboard approvals rules`, `forget` and `test`: the rules that decide which calls need approval.
 
 use std::fmt::Write as _;
 
@@ -16,9 +16,10 @@ use switchboard_wire::Raw;
 
 use crate::{link::Link, times::local, words::count};
 
-/// Show the rules: of the configuration, of servers, and decisions that are remembered.
+/// Show all rules and remembered decisions.
 ///
-/// What denies comes before what asks, and that before what allows; the more exact rule comes first.
+/// Rules come from the configuration and from the entries of servers. Rules that deny come first, then rules
+/// that ask, then rules that allow; within each group, more specific rules come first.
 #[derive(Debug, Args)]
 pub(super) struct List {
     /// Print JSON
@@ -26,20 +27,21 @@ pub(super) struct List {
     json: bool,
 }
 
-/// Forget a decision that is remembered.
+/// Forget a remembered decision
 #[derive(Debug, Args)]
 pub(super) struct Forget {
-    /// The rule, or the beginning of its name, as `switchboard approvals rules` shows it
+    /// Rule ID, as shown by `switchboard approvals rules` (a prefix is enough)
     #[arg(value_name = "RULE-ID")]
     id: String,
 }
 
-/// See what a rule would do, before it stands in the configuration.
+/// Test a rule before you add it to the configuration.
 ///
-/// Shows which tools, prompts and resources it is about, and which calls of late it would have been about. Nothing is changed.
+/// Shows which tools, prompts and resources the rule matches, and which recent calls it would have matched.
+/// Nothing is changed.
 #[derive(Debug, Args)]
 pub(super) struct Test {
-    /// The rule, as it is written in the configuration: 'ask files:delete_*', or an object
+    /// Rule as written in the configuration: 'ask files:delete_*', or a JSON object
     rule: String,
     /// Print JSON
     #[arg(long)]
@@ -82,7 +84,7 @@ pub(super) fn list(home: &Home, args: &List) -> Result<(), Error> {
     Ok(())
 }
 
-/// For whom a remembered decision holds: a word, or a word with which of them.
+/// The scope of a remembered decision: a word, or a word and a folder.
 fn scope(scope: &Raw) -> String {
     if let Some(word) = scope.to_text() {
         return visible_line(&word);
@@ -105,7 +107,7 @@ pub(super) fn forget(home: &Home, args: &Forget) -> Result<(), Error> {
     let exact = found.iter().find(|rule| rule.id == args.id);
     let id = match (exact, found.as_slice()) {
         (Some(rule), _) | (None, [rule]) if !args.id.is_empty() => &rule.id,
-        // The gateway says what is wrong with it.
+        // The gateway reports the error.
         (None, []) => &args.id,
         _ => {
             let list: Vec<String> = found
@@ -170,7 +172,7 @@ pub(super) fn test(home: &Home, args: &Test) -> Result<(), Error> {
     )
 }
 
-/// The calls of late that it matches.
+/// Prints the recent calls that the rule matches.
 fn past(calls: &PastCalls, one: &str, more: &str, unsure: &str) -> Result<(), Error> {
     if calls.looked == 0 {
         return Ok(());

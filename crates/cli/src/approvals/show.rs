@@ -1,4 +1,4 @@
-//! `switchboard approvals show`: everything that a decision needs, with what to beware of first.
+//! `switchboard approvals show`: everything that a decision depends on, warnings first.
 
 use std::{collections::HashSet, fmt::Write as _, io};
 
@@ -21,14 +21,15 @@ use crate::{
     trust::{self, Asked, Definitions},
 };
 
-/// Show all of a request: who asks and why, what it says, and what became of it.
+/// Show a request with its content and its outcome.
 ///
-/// Characters that nobody sees are spelled out, as ⟨U+200B⟩ in text and \u200b in JSON.
+/// Shows who asks and why, the warnings and the content. Invisible characters are spelled out, as ⟨U+200B⟩
+/// in text and \u200b in JSON. Long parts are truncated unless --full is given.
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// The request, or the beginning of its name
+    /// Request ID (a prefix is enough)
     id: String,
-    /// Cut nothing
+    /// Do not truncate
     #[arg(long)]
     full: bool,
     /// Print JSON
@@ -36,7 +37,7 @@ pub(super) struct Show {
     json: bool,
 }
 
-/// How much of one part is shown if not all is asked for.
+/// The limits of one part of the request without `--full`.
 const LINES: usize = 60;
 const CHARS: usize = 6_000;
 /// The most options of a choice that are listed.
@@ -56,15 +57,15 @@ pub(super) fn run(home: &Home, args: &Show) -> Result<(), Error> {
     Ok(())
 }
 
-/// A request as a person sees it.
+/// A request as the user sees it.
 pub(super) struct Sight {
     pub(super) text: String,
-    /// Why a decision cannot be based on it: something is not shown.
+    /// Reasons why a decision must not be based on it: parts that are not shown.
     unread: Vec<String>,
 }
 
 impl Sight {
-    /// Everything of a request. The definitions that a request for trust is about are read from the gateway.
+    /// Renders the whole request. The definitions of a trust request are read from the gateway.
     pub(super) fn of(link: &Link, approval: &Approval, full: bool) -> Self {
         let asked = match &*approval.kind {
             "trust" if approval.waits() => asked(&words::request(approval)),
@@ -109,7 +110,7 @@ impl Sight {
         }
     }
 
-    /// Fails if something is not shown that a decision is about.
+    /// Fails if a part that the decision depends on is not shown.
     pub(super) fn check(&self, approval: &Approval) -> Result<(), Error> {
         let Some(first) = self.unread.first() else {
             return Ok(());
@@ -159,7 +160,7 @@ impl Page {
         }
     }
 
-    /// Lines under a heading, cut if they are many.
+    /// Adds lines under a heading, truncated unless the user asked for the full text.
     fn part(&mut self, heading: &str, said: &str) {
         let _ = writeln!(self.text, "\n{heading}");
         let mut left = if self.full { usize::MAX } else { CHARS };
@@ -174,7 +175,7 @@ impl Page {
             let shown: String = line.chars().take(left).collect();
             let more = if shown.len() < line.len() { "…" } else { "" };
             self.cut |= !more.is_empty();
-            // An empty line counts as well.
+            // An empty line counts, too.
             left = left.saturating_sub(most.max(1));
             let _ = writeln!(self.text, "  {shown}{more}");
         }
@@ -233,7 +234,7 @@ impl Page {
     }
 
     fn sampling(&mut self, request: &Raw) {
-        // Of two members of one name it depends on the reader which one counts.
+        // If two members have the same name, readers differ on which one counts.
         if !has_distinct_members(request) {
             return self.part("what is asked", &pretty(request));
         }
@@ -280,7 +281,7 @@ impl Page {
         }
     }
 
-    /// The definitions as they are held now, or what the request itself says of them.
+    /// Adds the definitions as they are held now, or as the request describes them.
     fn trust(&mut self, request: &Raw, definitions: Option<&str>) {
         if let Some(start) = start_of(request) {
             self.part(
@@ -319,12 +320,12 @@ impl Page {
         }
     }
 
-    /// What became of it.
+    /// Adds the outcome.
     fn end(&mut self, approval: &Approval) {
         if let Some(decision) = &approval.decision {
             let mut said = words::decision(decision);
             if let Some(remember) = &decision.remember {
-                // Plain data becomes JSON.
+                // Serializing plain data cannot fail.
                 let remember = serde_json::to_string(remember).unwrap_or_default();
                 let _ = write!(said, "\nremembered: {}", visible_line(&remember));
             }
@@ -363,7 +364,7 @@ impl Page {
     }
 }
 
-/// Tests if no two members of an object have one name, also to readers that do not look at letter case.
+/// Tests if the members of an object have distinct names, also to readers that ignore case.
 fn has_distinct_members(value: &Raw) -> bool {
     let members = value.members().unwrap_or_default();
     let mut seen = HashSet::new();
@@ -372,7 +373,7 @@ fn has_distinct_members(value: &Raw) -> bool {
         .all(|(name, _)| seen.insert(name.to_lowercase().to_uppercase()))
 }
 
-/// What a message says: its text, and what else there is by kind and size.
+/// The text of a message; other content is described by kind and size.
 fn message(said: &Raw) -> String {
     let content = said.member("content");
     let Some(content) = content.filter(|_| has_distinct_members(said)) else {
@@ -399,7 +400,7 @@ fn block(block: &Raw) -> String {
     }
 }
 
-/// What a field takes.
+/// The description of a field and the values that it accepts.
 pub(super) fn about(field: &Field) -> String {
     let mut said = String::new();
     for text in [&field.title, &field.description].into_iter().flatten() {
@@ -480,17 +481,17 @@ fn takes(field: &Field) -> String {
     }
 }
 
-/// The definitions that a request is about.
+/// The definitions that a trust request is about.
 fn asked(request: &Raw) -> Vec<Asked> {
     let tools = request.member("tools").and_then(|tools| tools.elements());
     let tools = tools.unwrap_or_default().into_iter();
-    // One that cannot be read stays unread: it has no fingerprint.
+    // A definition that cannot be parsed has no fingerprint, so it counts as not shown.
     tools
         .map(|tool| tool.read_owned().unwrap_or_default())
         .collect()
 }
 
-/// The start that a request is about, if it is one.
+/// The server start that a trust request is about, if any.
 fn start_of(request: &Raw) -> Option<Start> {
     request.member("start")?.read_owned().ok()
 }
@@ -505,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_that_are_held_back_are_shown_with_what_changed() {
+    fn held_tools_are_shown_with_their_changes() {
         let text = shown(
             r#"{"id":"aaaaaaaa","kind":"trust","status":"pending","server":"sky","summary":"s",
                 "createdAt":"2026-07-28T12:00:00Z","warnings":["hidden\u200b"],"request":{"tools":[
@@ -539,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_one_name_are_all_shown() {
+    fn duplicate_members_are_all_shown() {
         let ask = |kind: &str, rest: &str| {
             shown(&format!(
                 r#"{{"id":"aaaaaaaa","kind":"{kind}","status":"pending","server":"sky","summary":"s",
@@ -575,7 +576,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_server_says_is_too_odd_to_be_shown() {
+    fn malformed_requests_are_still_shown() {
         for request in [
             "null",
             "[]",

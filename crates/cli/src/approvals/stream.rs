@@ -1,4 +1,4 @@
-//! The gateway's events about requests, followed by a thread of its own, and across restarts of the gateway.
+//! Approval events of the gateway, followed by a thread of its own that reconnects after a restart.
 
 use std::{
     io::{PipeReader, PipeWriter, Write as _},
@@ -12,41 +12,41 @@ use switchboard_terminal::error::Error;
 
 use crate::link::{Events, Link};
 
-/// Where requests are told of.
+/// The event stream of approval requests.
 const EVENTS: &str = "/api/v1/events?kind=approval.";
-/// How long to rest before the gateway is looked for again: longer each time.
+/// The first delay before a reconnect; it doubles up to [`LONGEST_REST`].
 const REST: Duration = Duration::from_millis(100);
 const LONGEST_REST: Duration = Duration::from_secs(2);
 
-/// What is told.
+/// A message of the stream.
 #[derive(Debug)]
 pub(super) enum Told {
-    /// The stream is there, at first or again: what happened before has to be asked for.
+    /// The stream is connected, for the first time or again: earlier changes have to be fetched.
     Connected,
-    /// Something happened; what the event says.
+    /// The data of an event.
     Event(String),
-    /// So much happened that not all of it is told.
+    /// Some events were dropped because there were too many.
     Lagged,
-    /// The gateway is gone, and is looked for.
+    /// The gateway is gone; the thread tries to reconnect.
     Lost,
-    /// The program is to end.
+    /// The program has to exit.
     Stop,
 }
 
-/// What is told, and a bell that rings when there is something.
+/// The messages, and a pipe that becomes readable when there is a new one.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) told: Receiver<Told>,
     pub(super) bell: PipeReader,
 }
 
-/// Whoever tells.
+/// The sending side of the stream.
 struct Teller {
     to: Sender<Told>,
     bell: PipeWriter,
 }
 
-/// Nobody listens any more.
+/// The receiver was dropped.
 struct Gone;
 
 impl Teller {
@@ -57,8 +57,8 @@ impl Teller {
 }
 
 impl Stream {
-    /// Follows the events of the gateway that has to be there. If asked for, ends well when it is told to
-    /// end: a terminal has to be left as it was.
+    /// Follows the events of the running gateway. With `catch_end`, termination signals arrive as
+    /// [`Told::Stop`], so that the caller can restore the terminal.
     pub(super) fn start(home: &Home, catch_end: bool) -> Result<Self, Error> {
         let events = Link::need(home)?.events(EVENTS, None)?;
         let (to, told) = mpsc::channel();
@@ -80,7 +80,7 @@ impl Stream {
         }
         let mut teller = Teller { to, bell: ring };
         let home = home.clone();
-        // It ends with the program.
+        // The thread ends with the program.
         thread::spawn(move || {
             let _ = follow(&home, events, &mut teller);
         });
@@ -120,7 +120,7 @@ fn follow(home: &Home, first: Events, teller: &mut Teller) -> Result<(), Gone> {
     }
 }
 
-/// Waits for a signal that asks the program to end.
+/// Waits for a signal that asks the program to exit.
 fn wait_for_end() -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
 

@@ -1,5 +1,5 @@
-//! `switchboard approvals watch`: what is asked and what becomes of it, as it happens; on a terminal, the
-//! answers too.
+//! `switchboard approvals watch`: requests and their outcomes as they happen; on a terminal, the user can
+//! answer them.
 
 use std::{
     collections::HashMap,
@@ -30,20 +30,22 @@ use super::{
 };
 use crate::{link::Link, times::moment};
 
-/// Tell what is asked and what becomes of it, as it happens.
+/// Follow requests as they arrive, and answer them.
 ///
-/// What waits already comes first. On a terminal, keys answer: a approves, r rejects, s shows all of
-/// it, d declines a question, n goes on to the next, q quits; approving asks once more. It rings when
-/// something has waited for long. It goes on when the gateway is restarted.
+/// Pending requests come first. On a terminal, keys answer: a approves, r rejects, s shows the whole request,
+/// d declines a question, n skips to the next, q quits; approving asks for confirmation. The terminal bell
+/// rings when a request escalates. The command reconnects when the gateway restarts.
 #[derive(Debug, Args)]
 pub(super) struct Watch {
-    /// Print events as JSON, one a line; what waits already comes as `approval.waiting`, and what
-    /// became of something while the gateway was away as `approval.missed`
+    /// Print events as JSON, one per line.
+    ///
+    /// Requests that are pending at the start have the kind `approval.waiting`; outcomes from while the
+    /// gateway was away have the kind `approval.missed`.
     #[arg(long)]
     json: bool,
 }
 
-/// How many requests are remembered that are over.
+/// The most requests that are remembered; beyond it, closed ones are forgotten.
 const KNOWN: usize = 10_000;
 
 pub(super) fn run(home: &Home, args: &Watch) -> Result<(), Error> {
@@ -89,28 +91,27 @@ pub(super) fn run(home: &Home, args: &Watch) -> Result<(), Error> {
     }
 }
 
-/// Who reads what is told.
+/// The reader of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reader {
-    /// A program, which gets JSON.
+    /// A program that reads JSON.
     Program,
-    /// Whoever reads lines.
+    /// A reader of lines that cannot press keys.
     Pipe,
-    /// Somebody who may press keys.
+    /// A user at a terminal.
     Person,
 }
 
 struct Watcher<'a> {
     home: &'a Home,
     reader: Reader,
-    /// How far each request was told.
+    /// The last reported version of each request.
     known: HashMap<String, Known>,
-    /// What waits for the person, in the order in which it is put; the first is the one that keys are
-    /// about.
+    /// Pending requests, in the order in which they are shown; keys act on the first.
     waiting: Vec<Approval>,
-    /// Whether the line that asks for a key stands on the screen.
+    /// `true` if the key prompt is on the screen.
     is_asking: bool,
-    /// Whether the gateway is away.
+    /// `true` while the gateway is gone.
     is_lost: bool,
 }
 
@@ -133,7 +134,7 @@ impl Watcher<'_> {
             Told::Event(text) => {
                 match serde_json::from_str::<Event<ApprovalEvent>>(&text) {
                     Ok(event) => self.take(&event.kind, event.data.approval, &text),
-                    // Something happened all the same.
+                    // An event that cannot be parsed still means that something changed.
                     Err(_) => self.look(),
                 }
             }
@@ -147,7 +148,7 @@ impl Watcher<'_> {
         }
     }
 
-    /// Asks for all that is open, and for what became of what is not any more.
+    /// Fetches all open requests, and the outcomes of requests that are no longer open.
     fn look(&mut self) -> Result<(), Error> {
         let found = self.open();
         let (link, open) = match found {
@@ -198,7 +199,7 @@ impl Watcher<'_> {
         Ok((link, open.unwrap_or_default()))
     }
 
-    /// Tells of a request once for each of its versions.
+    /// Reports each version of a request once.
     fn take(&mut self, kind: &str, approval: Approval, text: &str) -> Result<(), Error> {
         let known = self.known.get(&approval.id);
         if known.is_some_and(|known| known.version >= approval.version) {
@@ -233,7 +234,7 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Puts the line that asks for a key under all others.
+    /// Prints the key prompt below all other lines.
     fn ask(&mut self) -> Result<(), Error> {
         if self.is_asking {
             return Ok(());
@@ -257,7 +258,7 @@ impl Watcher<'_> {
         ))
     }
 
-    /// Takes the line that asks for a key away.
+    /// Removes the key prompt.
     fn clear(&mut self) -> Result<(), Error> {
         if !std::mem::take(&mut self.is_asking) {
             return Ok(());
@@ -266,7 +267,7 @@ impl Watcher<'_> {
         print::data(if is_dumb { "\n" } else { "\r\u{1b}[K" })
     }
 
-    /// Leaves the line that asks for a key where it is, with an end.
+    /// Leaves the key prompt on the screen and ends its line.
     fn leave(&mut self) -> Result<(), Error> {
         if std::mem::take(&mut self.is_asking) {
             print::data("\n")?;
@@ -303,7 +304,7 @@ impl Watcher<'_> {
         });
         match done {
             Ok(Ok(())) => {}
-            // It may have been decided meanwhile; there may be others.
+            // The request may have been decided meanwhile; go on with the others.
             Ok(Err(failure)) => print::complain(&failure),
             Err(error) => return Err(Error::new(format!("cannot read keys: {error}"))),
         }
@@ -328,15 +329,15 @@ fn reject(home: &Home, id: &str) -> Result<(), Error> {
     decide::refuse(&Link::need(home)?, id, reason)
 }
 
-/// What a program is told of something that no event told.
+/// An event as JSON, for a change that no event reported.
 fn envelope(kind: &str, approval: &Raw) -> String {
     let data = Raw::object([("approval", approval.clone())]);
     let envelope = Raw::object([("kind", Raw::string(kind)), ("data", data)]);
-    // It has to be one line.
+    // The output is one event per line.
     envelope.as_str().replace(['\r', '\n'], " ")
 }
 
-/// What happened, in a line, and what to beware of in others.
+/// A line about an event, followed by the warnings of a new request.
 fn line(kind: &str, approval: &Approval) -> String {
     let now = Timestamp::now();
     let is_new = matches!(kind, "approval.created" | "approval.waiting") && approval.waits();
@@ -383,7 +384,7 @@ fn line(kind: &str, approval: &Approval) -> String {
         words::kind(approval),
         words::place(approval)
     );
-    // A program reads lines, a person what fits the terminal.
+    // A program reads whole lines; for a person, the text is fitted to the terminal.
     let between = if print::is_terminal() { "\n    " } else { "  " };
     let about = match about.as_str() {
         "" => String::new(),

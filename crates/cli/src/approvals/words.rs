@@ -7,7 +7,6 @@ use switchboard_wire::Raw;
 
 use crate::times::{local, since, span};
 
-/// The kind of a request.
 pub(super) fn kind(approval: &Approval) -> String {
     match &*approval.kind {
         "tool_call" => "call".to_owned(),
@@ -17,7 +16,6 @@ pub(super) fn kind(approval: &Approval) -> String {
     }
 }
 
-/// The status of a request.
 pub(super) fn status(approval: &Approval) -> String {
     visible_line(&approval.status).replace('_', " ")
 }
@@ -42,12 +40,10 @@ pub(super) fn client(approval: &Approval) -> String {
     client.map(visible_line).unwrap_or_default()
 }
 
-/// The summary of a request.
 pub(super) fn summary(approval: &Approval) -> String {
     visible_line(&approval.summary)
 }
 
-/// The warnings of a request.
 pub(super) fn warnings(approval: &Approval) -> impl Iterator<Item = String> {
     approval
         .warnings
@@ -66,7 +62,6 @@ pub(super) fn arguments(approval: &Approval) -> Option<Raw> {
     Raw::parse(text).ok()
 }
 
-/// The age of a request.
 pub(super) fn age(approval: &Approval, now: Timestamp) -> String {
     since(&approval.created_at, now).map_or_else(String::new, span)
 }

@@ -1,4 +1,5 @@
-//! `switchboard audit archive`: the oldest part of the log in a file of its own, and checking the two together.
+//! `switchboard audit archive`: moves the oldest part of the log to a file, and checks archives together with
+//! the log.
 
 use std::{
     fs::{File, OpenOptions},
@@ -22,13 +23,13 @@ use crate::words::count;
 
 /// Move the oldest part of the log to a file.
 ///
-/// The file has the format of `audit export`. The log keeps the number and the hash of the last entry that was
-/// moved: `audit verify` goes on from there, and `audit verify --archive FILE` checks both.
+/// The file has the format of `audit export`. The log keeps the number and the hash of the last entry that
+/// was moved: `audit verify` continues from there, and `audit verify --archive FILE` checks both.
 #[derive(Debug, Args)]
 pub(super) struct Archive {
-    /// A file that is not there yet
+    /// File to create
     file: PathBuf,
-    /// Only entries from before this day or time (UTC)
+    /// Only entries before this day or time (UTC)
     #[arg(long, value_name = "DATE", value_parser = moment)]
     before: Option<SystemTime>,
 }
@@ -46,7 +47,7 @@ fn moment(text: &str) -> Result<SystemTime, String> {
     })
 }
 
-/// The longest line of an archive.
+/// The longest line of an archive, in bytes.
 const LINE_BYTES: u64 = 64 << 20;
 
 pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Error> {
@@ -60,7 +61,7 @@ pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Error> {
         .open(path)
         .map_err(|error| cannot_make(path, &error))?;
     let moved = write(&log, &file, began, args.before).and_then(|until| {
-        // On the disk, by its name, before anything is removed.
+        // The file and its name have to be on disk before any entry is removed.
         file.sync_all()?;
         let folder = path
             .parent()
@@ -71,7 +72,7 @@ pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Error> {
     let until = match moved {
         Ok(until) if until.seq > began.seq => until,
         other => {
-            // Nothing of the log was moved to it.
+            // No entry was removed from the log.
             let _ = std::fs::remove_file(path);
             other?;
             print::say("there is nothing to archive");
@@ -82,7 +83,7 @@ pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Error> {
         return Err(Error::new("the log has changed while it was archived")
             .hint("another archive was made at the same time: compare the two files"));
     }
-    // To give the room back takes the file for as long as it takes to copy it.
+    // Shrinking locks the file for as long as a copy takes.
     let is_shrunk = !Lock::is_held(home) && switchboard_store::shrink(&log).is_ok();
     print::say(&format!(
         "moved {} to {}\nlast  {}:{}",
@@ -97,7 +98,7 @@ pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes the entries to the file, each checked. Returns the last of them.
+/// Writes the entries to the file, each checked, and returns the last one.
 fn write(
     log: &Path,
     file: &File,
@@ -149,13 +150,13 @@ struct Line {
     hash: String,
 }
 
-/// Checks archives, oldest first, each by itself, with the one before it, and with the log.
+/// Checks archives, oldest first: each on its own, against the one before it, and against the log.
 pub(super) fn check(log: &Path, archives: &[PathBuf]) -> Result<(), Error> {
     if archives.is_empty() {
         return Ok(());
     }
     let anchor = switchboard_store::anchor(log).map_err(|error| failure(&error))?;
-    // The hash of every entry, from the one before the first.
+    // The hash of every entry, starting with that of the anchor before the first.
     let mut hashes = vec![Anchor::default().hash];
     for path in archives {
         let file = File::open(path).map_err(|error| cannot("read", path, &error))?;
@@ -178,7 +179,7 @@ pub(super) fn check(log: &Path, archives: &[PathBuf]) -> Result<(), Error> {
                 let why = format!("entry {} comes in its place", audited.seq);
                 return Err(wrong(next, &why));
             };
-            // An archive that was cut short may have entries that the next one has again.
+            // An archive that was interrupted may contain entries that the next one contains again.
             let known = hashes.get(seq);
             if !audited.follows(before) || known.is_some_and(|known| *known != audited.hash) {
                 return Err(wrong(seq, "it, or one before it, is not what was written"));

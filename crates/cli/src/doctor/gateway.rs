@@ -1,4 +1,4 @@
-//! The configuration, the port and the gateway that runs.
+//! The configuration, the port and the running gateway.
 
 use std::{
     fs::{File, TryLockError},
@@ -13,7 +13,7 @@ use switchboard_terminal::error::Error;
 use super::{super::words::count, Finding};
 use crate::link::Link;
 
-/// The running gateway, as far as there is one and it answers.
+/// The running gateway, if there is one and it responds.
 pub(super) struct Gateway {
     found: Result<Option<Status>, Error>,
 }
@@ -33,7 +33,7 @@ impl Gateway {
         self.found.as_ref().ok().and_then(Option::as_ref)
     }
 
-    /// Looks at it, and gives the configuration if that can be read.
+    /// Checks the gateway, and returns the configuration if it can be read.
     pub(super) fn check(&self, home: &Home, findings: &mut Vec<Finding>) -> Option<Config> {
         let config = config(home, findings);
         match &self.found {
@@ -56,7 +56,7 @@ impl Gateway {
         }
         match TcpListener::bind(address) {
             Ok(_) => match listens {
-                // The system chose one.
+                // The system chose the port.
                 Some(other) if address.port() == 0 => {
                     Finding::ok(check, format!("the gateway listens on {other}"))
                 }
@@ -156,7 +156,7 @@ fn running(status: &Status, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Nobody answers. That is well, unless somebody holds the lock.
+/// No gateway responds. That is fine, unless a process holds the lock.
 fn absent(home: &Home) -> Finding {
     let check = "gateway";
     let lock = File::open(home.lock_file()).map(|lock| lock.try_lock_shared());

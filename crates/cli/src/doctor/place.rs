@@ -15,17 +15,17 @@ use switchboard_config::{Config, Home};
 
 use super::{super::words::count, Finding};
 
-/// Below this much space, the store and the logs are about to fail.
+/// Free space below which the store and the logs are about to fail, in bytes.
 const SPACE_NEEDED: u64 = 64 * 1024 * 1024;
-/// Below this much, somebody should think about it.
+/// Free space below which the user is warned, in bytes.
 const SPACE_WANTED: u64 = 512 * 1024 * 1024;
-/// A log of more entries than this is worth an archive.
+/// Entries of the audit log from which archiving is advised.
 const AUDIT_ENTRIES: u64 = 100_000;
-/// Below this many open files, connections are turned away early.
+/// Open files below which the gateway turns connections away early.
 const DESCRIPTORS_WANTED: u64 = 8_192;
-/// The most records that are looked at.
+/// The most records that are read.
 const RECORDS: usize = 10_000;
-/// A record is far smaller.
+/// The largest record that is read, in bytes; real ones are far smaller.
 const RECORD_BYTES: u64 = 64 * 1024;
 
 pub(super) fn look(home: &Home, gateway_runs: bool) -> Vec<Finding> {
@@ -43,7 +43,8 @@ pub(super) fn look(home: &Home, gateway_runs: bool) -> Vec<Finding> {
     findings
 }
 
-/// All folders that the gateway needs: there or possible, writable, and closed to others.
+/// Checks all folders that the gateway needs: they exist or can be created, are writable, and are closed to
+/// others.
 fn folders(home: &Home, data: &Path) -> Finding {
     let check = "home";
     let config = home.config_file().parent().unwrap_or(Path::new("/"));
@@ -126,7 +127,7 @@ fn token(home: &Home) -> Option<Finding> {
     })
 }
 
-/// Modes of the files that hold secrets, or that name programs to run.
+/// Checks the modes of the files that hold secrets, or that name programs to run.
 fn files(home: &Home) -> Vec<Finding> {
     let mut findings = Vec::new();
     let config = home.config_file();
@@ -163,7 +164,7 @@ fn files(home: &Home) -> Vec<Finding> {
     let private = [home.database(), home.seal_key(), home.rules()];
     for file in private.into_iter().chain(secrets) {
         if file.is_symlink() {
-            // A change of its mode would be one of the file that it leads to.
+            // Changing the mode of the link would change the file behind it.
             findings.push(Finding::problem(
                 "files",
                 format!("{} is a symbolic link", file.display()),
@@ -184,7 +185,7 @@ fn files(home: &Home) -> Vec<Finding> {
     findings
 }
 
-/// The number of files that the gateway may have open: each client and each server takes some.
+/// Checks the limit of open files: each client and each server takes some.
 fn descriptors() -> Finding {
     let check = "descriptors";
     let most = getrlimit(Resource::Nofile).maximum;
@@ -217,10 +218,10 @@ fn snapshots(home: &Home) -> Finding {
     }
 }
 
-/// A log that is long enough to be archived.
+/// Finds an audit log that is long enough to be archived.
 fn audit(home: &Home) -> Option<Finding> {
     let file = home.database();
-    // What is wrong with the file is said elsewhere.
+    // Other checks report problems with the file.
     let entries = file
         .exists()
         .then(|| switchboard_store::length(&file).ok())??;
@@ -238,7 +239,7 @@ fn servers(count: usize) -> String {
     }
 }
 
-/// What a gateway writes down of each server, as far as it is of interest here.
+/// The part of a server's record that is needed here.
 #[derive(Deserialize)]
 struct Record {
     name: String,
@@ -250,7 +251,7 @@ struct Guard {
     pid: i32,
 }
 
-/// Records of servers whose guards are dead: something killed the guard and the gateway.
+/// Finds records of servers whose guards are dead: both the guard and the gateway were killed.
 fn records(home: &Home, gateway_runs: bool) -> Finding {
     let check = "leftovers";
     let entries = match fs::read_dir(home.groups()) {
@@ -311,7 +312,7 @@ fn read_record(file: &Path) -> Option<Record> {
 
 fn is_alive(pid: i32) -> bool {
     match Pid::from_raw(pid) {
-        // Whoever may not signal it has seen that it is there.
+        // A process that may not be signalled still exists.
         Some(pid) => !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH)),
         None => false,
     }
@@ -321,7 +322,7 @@ fn mode_of(path: &Path) -> Option<u32> {
     Some(fs::metadata(path).ok()?.permissions().mode() & 0o777)
 }
 
-/// The folder, or the first above it that is there.
+/// The folder, or its nearest ancestor that exists.
 fn nearest(folder: &Path) -> PathBuf {
     let there = folder
         .ancestors()

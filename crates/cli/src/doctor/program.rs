@@ -1,4 +1,4 @@
-//! Programs that servers need: where they are, which version, whether they answer.
+//! The programs that servers need: their paths, their versions, and if they respond.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,10 +10,10 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// The most that is read of what a program says.
+/// The most bytes that are read of a program's output.
 const OUTPUT_BYTES: u64 = 64 * 1024;
 
-/// What to do about a program that is not there.
+/// Advice for a program that is missing.
 pub(super) fn how_to_get(command: &str) -> String {
     if let Some(advice) = switchboard_contain::split_advice(command) {
         return advice;
@@ -43,25 +43,27 @@ pub(super) fn how_to_get(command: &str) -> String {
     }
 }
 
-/// A program to ask, with the environment in which the gateway would run it.
+/// A program to run, with the environment in which the gateway would run it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Question {
-    /// The file, as [`find`](crate::programs::find) gave it: a name would be looked up once more, and elsewhere.
+    /// The file, as [`find`](crate::programs::find) returned it: a bare name would be searched again, and
+    /// elsewhere.
     pub(super) program: PathBuf,
     pub(super) args: Vec<String>,
     pub(super) env: BTreeMap<OsString, OsString>,
 }
 
-/// Answers of programs, each asked once.
+/// The answers of programs, each run once.
 #[derive(Default)]
 pub(super) struct Answers {
     known: Mutex<HashMap<Question, Option<String>>>,
 }
 
 impl Answers {
-    /// What a program says if it does so in time and ends well.
+    /// The output of a program that ends in time and with success.
     pub(super) fn of(&self, question: Question, time: Duration) -> Option<String> {
-        // Held while the program runs, so that others wait for the answer and do not ask again.
+        // The lock is held while the program runs, so that other threads wait for its answer instead of
+        // running it again.
         let mut known = self.known.lock();
         if let Some(answer) = known.get(&question) {
             return answer.clone();
@@ -78,7 +80,7 @@ fn ask(question: &Question, time: Duration) -> Option<String> {
         .args(&question.args)
         .env_clear()
         .envs(&question.env)
-        // The current directory may be another person's repository.
+        // The current directory may be a repository that is not trusted.
         .current_dir("/");
     let output = switchboard_contain::output_within(&mut command, time, OUTPUT_BYTES)?;
     Some(output.trim().to_owned())
@@ -98,7 +100,7 @@ mod tests {
     use crate::programs;
 
     #[test]
-    fn a_program_that_hangs_is_not_waited_for() {
+    fn hanging_program_times_out() {
         let answers = Answers::default();
         let ask = |program: &str, args: &[&str], time| {
             let path = std::env::var_os("PATH").unwrap();

@@ -1,4 +1,4 @@
-//! Every server that is switched on: can it be started or reached, and how is it.
+//! Every enabled server: checks if it can be started or reached, and its state in the gateway.
 
 use std::{
     collections::BTreeMap,
@@ -25,11 +25,11 @@ use super::{
     program::{self, Answers, Question},
 };
 
-/// How long an address may take to be found and reached.
+/// Time limit for resolving and reaching an address.
 const REACH: Duration = Duration::from_secs(3);
-/// How long a program may take to say its version.
+/// Time limit for a program to print its version.
 const VERSION: Duration = Duration::from_secs(5);
-/// How many servers are looked at at a time.
+/// Servers that are checked at a time.
 const AT_A_TIME: usize = 16;
 const NODE_NEEDED: u32 = 18;
 const NODE_WANTED: u32 = 20;
@@ -71,12 +71,12 @@ pub(super) fn look(home: &Home, config: &Config, status: Option<&Status>) -> Vec
 const OTHER_FILE: &str =
     "another file would run than was approved, so it is not started until you approve that";
 
-/// A look at one server.
+/// The check of one server.
 struct Look<'a> {
     name: &'a str,
     home: &'a Home,
     answers: &'a Answers,
-    /// How it is, if a gateway runs.
+    /// The state of the server, if a gateway runs.
     state: Option<&'a servers::Server>,
     gateway_runs: bool,
     findings: Vec<Finding>,
@@ -86,7 +86,7 @@ impl Look<'_> {
     fn server(mut self, server: &Server) -> Vec<Finding> {
         self.exposed(server);
         if server.hold {
-            // Nothing that its entry names is run, reached or read before that.
+            // Until then, nothing that the entry names is run, reached or read.
             self.held("it is not started until you approve it");
             return self.findings;
         }
@@ -106,7 +106,7 @@ impl Look<'_> {
             }
             Err(error) => self.unresolved(&error),
         }
-        // What keeps it from starting is also the reason that the gateway has.
+        // If it cannot start, the reason in the gateway is the same.
         let is_explained = self.findings.iter().any(Finding::is_problem);
         if !is_explained {
             self.health(server);
@@ -126,7 +126,7 @@ impl Look<'_> {
         self.findings
     }
 
-    /// Credentials that others can read on the way, or in the list of processes.
+    /// Warns about credentials that others can read on the network or in the process list.
     fn exposed(&mut self, server: &Server) {
         if server.sends_credentials_in_clear() {
             self.warning(
@@ -156,7 +156,7 @@ impl Look<'_> {
             .push(Finding::warning(self.check(), message, fix));
     }
 
-    /// A person has to agree to its start.
+    /// Reports that the user has to approve the start.
     fn held(&mut self, message: &str) {
         let name = shell_word(self.name);
         self.warning(
@@ -171,7 +171,7 @@ impl Look<'_> {
         let message = failure.message();
         let message = message.strip_prefix(&owner).unwrap_or(message);
         match error {
-            // The gateway may have been started where the variable is set.
+            // The variable may be set in the environment of the gateway.
             ResolveError::Variable { .. } if self.gateway_runs => self.warning(
                 format!("{message} here"),
                 "see that it is set where the gateway is started",
@@ -247,7 +247,7 @@ impl Look<'_> {
         }
     }
 
-    /// Servers from npm want a Node.js of our days, and fail in strange ways with an older one.
+    /// Servers from npm need a recent Node.js, and fail in strange ways with an older one.
     fn node(&mut self, program: &Path, env: BTreeMap<OsString, OsString>) {
         let beside = program.with_file_name("node");
         let node = if beside.is_file() {
@@ -336,7 +336,7 @@ impl Look<'_> {
                 "write it as https://HOST[:PORT]/PATH",
             );
         };
-        // With a proxy, it is the proxy that reaches it.
+        // With a proxy, the proxy connects to the address.
         let proxied = [
             "https_proxy",
             "HTTPS_PROXY",
@@ -359,7 +359,7 @@ impl Look<'_> {
         }
     }
 
-    /// What to do about a server that lets nobody in.
+    /// Advice for a server that refuses the credentials.
     fn renew(&self, server: &Server) -> String {
         let name = self.name;
         match secret_of(server) {
@@ -376,7 +376,7 @@ impl Look<'_> {
         }
     }
 
-    /// The lists that it did not give. Without its tools it is of little use.
+    /// Reports the lists that the server failed to return. A server without tools is of little use.
     fn lists(&mut self, state: &servers::Server) {
         let fix = format!(
             "once that is fixed, run `switchboard restart {0}`; `switchboard logs {0}` may say more",
@@ -390,13 +390,13 @@ impl Look<'_> {
         }
     }
 
-    /// How the gateway finds it.
+    /// Reports the state of the server in the gateway.
     fn health(&mut self, server: &Server) {
         let Some(state) = self.state else { return };
         self.lists(state);
         let is_down = words::is_down(state);
         let health = &state.health;
-        // One that is tried again has the reason of its last failure until it is up.
+        // A retrying server keeps the reason of its last failure until it is ready.
         if !is_down && health.reason.is_none() {
             return;
         }
@@ -418,15 +418,15 @@ impl Look<'_> {
     }
 }
 
-/// Returns whether a server at an address wants credentials, or others. What a server said itself does not count, so that
-/// none can choose the advice.
+/// Returns `true` if a remote server demands credentials, or other ones. The server's own words do not count,
+/// so that no server can choose the advice.
 fn is_refused(server: &Server, reason: &str) -> bool {
     let own = reason.split(SAID).next().unwrap_or_default();
     matches!(server.transport, Transport::Remote(_))
         && (own.contains("HTTP 401") || own.contains("the server wants credentials"))
 }
 
-/// The secret that a server is shown, by the name in its headers.
+/// The name of the secret in the headers of a server.
 fn secret_of(server: &Server) -> Option<String> {
     let Transport::Remote(remote) = &server.transport else {
         return None;
@@ -437,12 +437,12 @@ fn secret_of(server: &Server) -> Option<String> {
     })
 }
 
-/// Finds and connects to an address, in bounded time: looking up a name has no bound of its own.
+/// Resolves an address and connects to it within a time limit: the lookup of a name has none of its own.
 fn reach(host: &str, port: u16) -> Result<(), String> {
     let (sender, result) = mpsc::channel();
     let target = (host.to_owned(), port);
     thread::spawn(move || {
-        // Nobody waits any more if it took too long.
+        // The receiver is gone if it took too long.
         let _ = sender.send(connect(&target));
     });
     result
@@ -469,7 +469,7 @@ fn connect(target: &(String, u16)) -> Result<(), String> {
     Err(why)
 }
 
-/// What to connect to for an address.
+/// The host and port of a URL.
 fn host_and_port(url: &str) -> Option<(String, u16)> {
     let (scheme, rest) = url.split_once("://")?;
     let default = match scheme.to_ascii_lowercase().as_str() {
@@ -501,7 +501,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_gateways_words_tell_of_refused_credentials() {
+    fn server_words_do_not_count_as_refused_credentials() {
         for (entry, reason, expected) in [
             (
                 r#""url": "https://a""#,
@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn where_an_address_leads() {
+    fn url_has_a_host_and_port() {
         for (url, expected) in [
             ("https://example.com/mcp", Some(("example.com", 443))),
             ("http://user:pass@h:81?x", Some(("h", 81))),

@@ -1,5 +1,5 @@
-//! The gateway's answer: its head, and its body whether its length is told, it comes in chunks, or
-//! it ends with the connection. Everything is bounded.
+//! The gateway's response: its head, and its body with a known length, in chunks, or up to the end of the
+//! connection. All of it is bounded.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -9,14 +9,14 @@ use switchboard_wire::Raw;
 
 use super::{Timed, lost};
 
-/// The longest head.
+/// The longest head, in bytes.
 const HEAD_BYTES: u64 = 64 * 1024;
-/// The longest body that is taken in one piece.
+/// The longest body that is read as a whole, in bytes.
 const BODY_BYTES: u64 = 256 * 1024 * 1024;
-/// The longest line that says how long a chunk is.
+/// The longest line with the size of a chunk, in bytes.
 const CHUNK_HEAD_BYTES: u64 = 1024;
 
-/// An answer whose head has been read.
+/// A response whose head has been read.
 pub(super) struct Answer {
     status: u16,
     length: Length,
@@ -24,13 +24,13 @@ pub(super) struct Answer {
 }
 
 enum Length {
-    /// This many bytes are left.
+    /// Bytes left.
     Known(u64),
-    /// This many bytes are left of the chunk.
+    /// Bytes left in the chunk.
     Chunk(u64),
     /// The last chunk has been read.
     End,
-    /// Until the connection ends.
+    /// The body ends with the connection.
     Open,
 }
 
@@ -76,7 +76,7 @@ impl Answer {
         })
     }
 
-    /// The answer, or the problem that it tells of.
+    /// The response, or the problem that it reports.
     pub(super) fn or_problem(self) -> Result<Self, Error> {
         if (200..300).contains(&self.status) {
             return Ok(self);
@@ -100,13 +100,14 @@ impl Answer {
         String::from_utf8(bytes).map_err(|_| not_understood())
     }
 
-    /// The answer as a type, whose parts from servers should be [`Raw`]: they may hold what no tree of values can.
+    /// Parses the response. Parts that come from servers should be [`Raw`]: they may hold values that no tree
+    /// can represent.
     pub(super) fn json<T: DeserializeOwned>(self) -> Result<T, Error> {
         let raw = Raw::parse(self.text()?).map_err(|_| not_understood())?;
         raw.read_owned().map_err(|_| not_understood())
     }
 
-    /// Goes on to the next chunk; its length, which is 0 for the last.
+    /// Advances to the next chunk and returns its size, which is 0 for the last.
     fn next_chunk(&mut self) -> io::Result<u64> {
         loop {
             let mut line = String::new();
@@ -117,7 +118,7 @@ impl Answer {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             let digits = line.split(';').next().unwrap_or_default().trim();
-            // The end of the chunk before.
+            // The line break after the previous chunk.
             if digits.is_empty() {
                 continue;
             }
@@ -160,14 +161,14 @@ impl Read for Answer {
     }
 }
 
-/// What a problem says, or what is said in place of one that cannot be read.
+/// The error that a problem describes, or `unread` if the problem cannot be parsed.
 pub(super) fn problem(text: String, unread: impl FnOnce() -> String) -> Error {
-    // By member: what else another version says must not hide what is wrong.
+    // Read member by member: fields that another version adds must not hide the error.
     let problem = Raw::parse(text).ok();
     let member = |name: &str| problem.as_ref()?.member(name)?.to_text();
     let mut message = [member("detail"), member("title")].into_iter().flatten();
     let message = message.find(|message| !message.is_empty());
-    // Lines of a server must not look like lines of ours.
+    // Lines of a server must not look like lines of this program.
     let message = message.map(|message| message.replace('\n', "\n  "));
     let failure = Error::new(message.unwrap_or_else(unread));
     match member("hint") {
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_comes_in_any_of_three_ways() {
+    fn body_is_read_in_all_three_encodings() {
         for text in [
             "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello and more",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\n\r\n",
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_breaks_off_is_not_taken_for_a_whole_one() {
+    fn truncated_body_is_an_error() {
         for text in [
             "HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nhello",
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nhello",
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_is_told_with_what_to_do() {
+    fn problem_is_reported_with_its_hint() {
         let problem = |body: &str| {
             let text = format!("HTTP/1.1 404 Not Found\r\n\r\n{body}");
             answer(&text).unwrap().or_problem().err().unwrap()

@@ -1,4 +1,4 @@
-//! `switchboard memory export`: everything that is remembered, in a file.
+//! `switchboard memory export`: writes all memories to a file.
 
 use std::{
     io::{self, Write},
@@ -17,24 +17,24 @@ use super::{
     session::{self, Session},
 };
 
-/// So many are fetched at once.
+/// Entries fetched at once.
 const PAGE: u64 = 1_000;
 
-/// Write what is remembered to a file or to standard output.
+/// Write memories to a file or to standard output.
 ///
-/// JSON lines can be read again with `switchboard memory import`; Markdown is for people. A file is
-/// written whole or not at all, and only its owner may read it.
+/// JSON lines can be imported again with `switchboard memory import`; Markdown is for reading. The file is
+/// written as a whole or not at all, and only its owner can read it.
 #[derive(Debug, Args)]
 pub(super) struct Export {
-    /// The file; standard output if it is `-` or not named
+    /// File to write; standard output if it is `-` or omitted
     file: Option<PathBuf>,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     format: Format,
-    /// Also what memories were before
+    /// Include earlier versions of memories
     #[arg(long)]
     history: bool,
-    /// Replace a file that is there
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -43,9 +43,9 @@ pub(super) struct Export {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// One JSON object a line, which `import` reads
+    /// One JSON object per line, as read by `import`
     Jsonl,
-    /// For people
+    /// For reading
     Markdown,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn run(home: &Home, args: &Export) -> Result<(), Error> {
             Ok(to.flush()?)
         });
     };
-    // Also said at the end; to say it before any work is kinder.
+    // The final write checks this, too, but failing before any work is better.
     if !args.force && path.symlink_metadata().is_ok() {
         return Err(is_there(path));
     }
@@ -99,7 +99,7 @@ pub(super) fn run(home: &Home, args: &Export) -> Result<(), Error> {
     Ok(())
 }
 
-/// Hands on page after page; how many entries there were.
+/// Calls `each` with page after page, and returns the number of entries.
 async fn pages(
     memory: &Session,
     wish: &Wish,

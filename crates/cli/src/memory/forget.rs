@@ -1,4 +1,4 @@
-//! `switchboard memory forget`: memories are removed for good, when somebody has agreed.
+//! `switchboard memory forget`: deletes memories for good, after the user agrees.
 
 use clap::Args;
 use serde::Deserialize;
@@ -14,27 +14,27 @@ use super::{
     shapes::{Remembered, excerpt},
 };
 
-/// Remove memories for good, with all their versions.
+/// Delete memories for good, with all their versions.
 ///
-/// You are asked before anything is forgotten. To say that something is no longer true, have an agent
-/// invalidate it: then it can still be asked for what was once known.
+/// You are asked before anything is deleted. If a memory is merely no longer true, have an agent invalidate
+/// it instead: its earlier versions can then still be queried.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "switchboard memory forget [OPTIONS] ID...\n       switchboard memory forget --all [OPTIONS]"
 )]
 pub(super) struct Forget {
-    /// The memories, by their ids as `list` and `recall` show them; the beginning of one will do
+    /// IDs of the memories, as shown by `list` and `recall` (a prefix is enough)
     #[arg(value_name = "ID", required_unless_present = "all", num_args = 1..)]
     ids: Vec<String>,
-    /// Forget everything, in every scope
+    /// Delete all memories, in every scope
     #[arg(long, conflicts_with = "ids")]
     all: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
 
-/// The shortest beginning of an id with which `--yes` forgets a memory.
+/// The shortest ID prefix with which `--yes` deletes a memory.
 const SURE_CHARS: usize = 12;
 
 pub(super) fn run(home: &Home, args: &Forget) -> Result<(), Error> {
@@ -42,13 +42,13 @@ pub(super) fn run(home: &Home, args: &Forget) -> Result<(), Error> {
     if args.all {
         return forget_all(home, args.yes);
     }
-    // All of them are looked up before the first is removed, so that a wrong id costs nothing. The memory
-    // is let go of while somebody thinks: others may need it.
+    // All memories are looked up before the first is deleted, so that a wrong ID costs nothing. The session
+    // is closed while the user decides: others may need the memory.
     let found = session::with(home, async |memory| {
         let mut found: Vec<Remembered> = Vec::new();
         let ids = list::find(memory, &args.ids).await?;
         for (given, id) in args.ids.iter().zip(ids) {
-            // It would be gone before anybody has seen which one it is.
+            // The memory would be gone before the user sees which one it is.
             if args.yes && *given != id && given.chars().count() < SURE_CHARS {
                 let message =
                     format!("{given:?} is too short to forget a memory without being asked");

@@ -1,4 +1,4 @@
-//! `switchboard memory import`: what was exported, here or elsewhere, taken in.
+//! `switchboard memory import`: imports memories that were exported here or elsewhere.
 
 use std::{
     io::{self, Read},
@@ -19,23 +19,24 @@ use super::{
     session::{self, Session},
 };
 
-/// The largest file: all of it is held while it is taken in.
+/// The largest file, in bytes: all of it is held in memory during the import.
 const FILE_BYTES: u64 = 2 * 1024 * 1024 * 1024;
-/// So many lines that are wrong are named; `--json` names all.
+/// Invalid lines that are listed; `--json` lists all.
 const NAMED: usize = 20;
 
-/// Take in JSON lines, as `switchboard memory export` writes them.
+/// Import JSON lines written by `switchboard memory export`.
 ///
-/// The file of the MCP reference memory server is understood as well. Lines that are wrong are named
-/// and left out, and the exit code is 1. If it is broken off, run it again: what is there is skipped.
+/// The file of the MCP reference memory server can be imported, too. Invalid lines are reported and skipped,
+/// and the exit code is 1. If the import is interrupted, run it again: memories that are already stored are
+/// skipped.
 #[derive(Debug, Args)]
 pub(super) struct Import {
-    /// The file; `-` reads standard input
+    /// File to import; `-` reads standard input
     file: PathBuf,
-    /// What becomes of a memory whose id is known already
+    /// Treatment of a memory whose ID already exists
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnConflict::Skip)]
     on_conflict: OnConflict,
-    /// Look only; nothing is taken in
+    /// Check the file without importing it
     #[arg(long)]
     dry_run: bool,
     /// Print JSON
@@ -45,15 +46,15 @@ pub(super) struct Import {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum OnConflict {
-    /// The one that is here stays
+    /// Keep the existing memory
     Skip,
-    /// It is replaced, with its history
+    /// Replace it, with its history
     Replace,
-    /// Both stay, the new one under another id
+    /// Keep both, the new one under another ID
     Copy,
 }
 
-/// What the memory says of a page, and of all pages together.
+/// The result of importing a page, or of all pages together.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Imported {
     memories: u64,
@@ -64,7 +65,7 @@ struct Imported {
     errors: Vec<Wrong>,
 }
 
-/// A line that is wrong.
+/// An invalid line.
 #[derive(Debug, Serialize, Deserialize)]
 struct Wrong {
     line: u64,
@@ -135,7 +136,7 @@ async fn import(
     Ok(())
 }
 
-/// The number in the file of a line of a page.
+/// The line number in the file, for a line of a page.
 fn file_line(numbers: &[u64], line: u64) -> u64 {
     let at = usize::try_from(line.saturating_sub(1)).ok();
     at.and_then(|at| numbers.get(at)).copied().unwrap_or(line)

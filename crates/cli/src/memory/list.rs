@@ -1,4 +1,4 @@
-//! `switchboard memory list`: memories, the one learned last first.
+//! `switchboard memory list`: memories, most recently learned first.
 
 use std::{collections::HashSet, fmt::Write};
 
@@ -16,19 +16,19 @@ use super::{
     shapes::{Remembered, indented},
 };
 
-/// The most that the memory lists at once.
+/// The most memories that the server lists at once.
 const PAGE: u64 = 200;
 
-/// List memories, the one learned last first.
+/// List memories, most recently learned first
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// How many to show, 200 at most
+    /// Number of memories to show, up to 200
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=PAGE))]
     limit: u64,
-    /// Leave out so many
+    /// Number of memories to skip
     #[arg(long, value_name = "N", default_value_t = 0)]
     offset: u64,
-    /// Show all, however many there are
+    /// Show all memories
     #[arg(long, conflicts_with_all = ["limit", "offset"])]
     all: bool,
     /// Only memories of this kind
@@ -90,7 +90,7 @@ async fn page(memory: &Session, wish: Wish, limit: u64, offset: u64) -> Result<P
     memory.read("list_memories", &wish).await
 }
 
-/// All pages. What is stored meanwhile moves the rest, so that some may come twice.
+/// Fetches all pages. A memory that is stored meanwhile shifts the rest, so that some come twice.
 async fn all(memory: &Session, wish: &Wish) -> Result<Page, Error> {
     let mut known = HashSet::new();
     let mut progress = Progress::new();
@@ -114,22 +114,21 @@ async fn all(memory: &Session, wish: &Wish) -> Result<Page, Error> {
     })
 }
 
-/// The length of the id of a memory that was stored here.
+/// Characters in the ID of a memory that was stored here.
 const ID_CHARS: usize = 29;
-/// The most candidates shown for an ambiguous id.
+/// The most candidates shown for an ambiguous ID.
 const SHOWN: usize = 10;
 
-/// The memories whose id begins in one way.
+/// The memories whose IDs begin with a prefix.
 #[derive(Default)]
 struct Candidates {
-    /// What is stored meanwhile moves the rest of a list, so that some come twice.
+    /// A set, because a memory that is stored meanwhile shifts the rest of a list, so that some come twice.
     ids: HashSet<String>,
-    /// The first of them.
+    /// The first candidates.
     shown: Vec<Raw>,
 }
 
-/// Completes ids of which the beginning is given, in one pass over all memories. An id that no memory has is returned as
-/// it is.
+/// Completes ID prefixes, in one pass over all memories. An ID that no memory has is returned as it is.
 pub(super) async fn find(memory: &Session, given: &[String]) -> Result<Vec<String>, Error> {
     let is_whole = |id: &String| id.is_empty() || id.chars().count() >= ID_CHARS;
     if given.iter().all(is_whole) {
@@ -182,7 +181,7 @@ impl Candidates {
 }
 
 impl Page {
-    /// As the tool gives it.
+    /// The page as the tool returns it.
     fn to_raw(&self) -> Raw {
         let next = self
             .next_offset
@@ -196,7 +195,7 @@ impl Page {
     }
 }
 
-/// Each with what is known about it, and the beginning of what it says.
+/// Each memory with its metadata and the beginning of its text.
 fn listing(memories: &[Remembered]) -> String {
     let mut text = String::new();
     for memory in memories {
@@ -225,5 +224,5 @@ fn listing(memories: &[Remembered]) -> String {
     text
 }
 
-/// So much is shown of each.
+/// Characters shown of each memory.
 const CHARS: usize = 300;

@@ -1,8 +1,8 @@
-//! A file of JSON lines cut into pages that the memory takes at once.
+//! A file of JSON lines, split into pages for the memory server.
 //!
-//! The versions of one memory go in one page, in their order: the memory takes a second line with the same id
-//! for the next version only within one call. In an export with its history they stand apart, with the
-//! versions of others between them.
+//! The versions of one memory go into one page, in their order: the server takes a second line with the same
+//! ID for the next version only within one call. In an export with history, versions of other memories stand
+//! between them.
 
 use std::collections::HashMap;
 
@@ -10,37 +10,37 @@ use serde::Deserialize;
 
 /// The most lines of a page.
 const LINES: usize = 1_000;
-/// The most bytes of a page, as it is sent.
+/// The most bytes of a page, as sent.
 const BYTES: usize = 4 * 1024 * 1024;
-/// The most bytes of the versions of one memory, as they are sent: a message has 16 MiB at most.
+/// The most bytes of the versions of one memory, as sent: a message has at most 16 MiB.
 const UNIT_BYTES: usize = 14 * 1024 * 1024;
 
-/// A line with its number in the file.
+/// The number of a line in the file, and its text.
 type Line<'a> = (u64, &'a str);
 
-/// Lines that belong together.
+/// Lines that must stay together.
 #[derive(Debug, Default)]
 struct Unit<'a> {
     lines: Vec<Line<'a>>,
-    /// How much it is when it is sent.
+    /// Its size when sent, in bytes.
     bytes: usize,
 }
 
-/// Something to send.
+/// A page to send.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) text: String,
-    /// The number in the file of each of its lines.
+    /// The line number in the file of each of its lines.
     pub(super) numbers: Vec<u64>,
 }
 
-/// A file on its way.
+/// The pages of a file.
 #[derive(Debug)]
 pub(super) struct Pages<'a> {
     units: std::iter::Peekable<std::vec::IntoIter<Unit<'a>>>,
-    /// How many lines there are altogether.
+    /// Total number of lines.
     pub(super) lines: u64,
-    /// Lines that are too long to be sent, by number.
+    /// The numbers of lines that are too long to be sent.
     pub(super) too_long: Vec<u64>,
 }
 
@@ -98,7 +98,7 @@ impl Iterator for Pages<'_> {
     }
 }
 
-/// The id of a memory, if the line is one that has one. What the line is otherwise, the memory judges.
+/// The ID of a memory, if the line has one. The memory server judges everything else.
 fn memory_id(line: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Head {
@@ -109,7 +109,7 @@ fn memory_id(line: &str) -> Option<String> {
     (head.r#type == "memory").then_some(head.id)
 }
 
-/// How many bytes a line has inside a string of JSON.
+/// The bytes of a line inside a JSON string.
 fn sent_bytes(line: &str) -> usize {
     let escaped = line.bytes().map(|byte| match byte {
         b'"' | b'\\' => 2,
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_of_one_memory_are_not_torn() {
+    fn versions_of_one_memory_stay_together() {
         let mut lines = vec![
             memory("a", "first"),
             r#"{"type":"entity","name":"a"}"#.to_owned(),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_has_an_end() {
+    fn page_size_is_bounded() {
         let long = "y".repeat(1_500_000);
         let text = format!(
             "{}\n{}\n{}",
@@ -161,7 +161,7 @@ mod tests {
         );
         let sizes: Vec<_> = Pages::of(&text).map(|page| page.numbers.len()).collect();
         assert_eq!(sizes, [2, 1]);
-        // One memory that is more than a page goes alone; more than a message goes not at all.
+        // A memory larger than a page is sent alone; one larger than a message is not sent at all.
         let versions = [&*memory("a", &long); 4].join("\n");
         let text = format!("{}\n{versions}", memory("b", "x"));
         let sizes: Vec<_> = Pages::of(&text).map(|page| page.numbers.len()).collect();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_is_measured() {
+    fn sent_size_is_an_upper_bound() {
         for line in ["plain", r#"{"a":"b\\c"}"#, "\u{1}\u{1f}\t", "ü🙂"] {
             let sent = serde_json::to_string(&format!("{line}\n")).unwrap();
             assert!(sent.len() - 2 <= sent_bytes(line), "{line:?}");

@@ -1,4 +1,4 @@
-//! `switchboard memory recall`: what is remembered about something.
+//! `switchboard memory recall`: finds memories about something.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -16,26 +16,27 @@ use super::{
     stats,
 };
 
-/// How long whoever wants to look by meaning waits for the vectors.
+/// Time to wait for the vectors if the user asks for a search by meaning.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long others do, in a memory that has only just been brought up: it would never have them otherwise.
+/// Time to wait for them otherwise, if the memory server was just started for this command: it would never
+/// have them without a wait.
 const MOMENT: Duration = Duration::from_millis(600);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Find what is remembered about something.
+/// Find memories about something.
 ///
-/// Ask in plain words, with or without quotes. Memories are found by their words, by their meaning and
-/// through what they are about. Each has a score from 0 to 1, the best comes first. If nothing is
-/// found, the exit code is 1.
+/// Ask in plain words, with or without quotes. Memories are found by words, by meaning and through the
+/// entities they mention. Each has a score from 0 to 1; the best comes first. If nothing is found, the exit
+/// code is 1.
 #[derive(Debug, Args)]
 pub(super) struct Recall {
-    /// What you want to know
+    /// Query in plain words
     #[arg(required = true, num_args = 1..)]
     query: Vec<String>,
-    /// How many memories to show, 100 at most
+    /// Number of memories to show, up to 100
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=100))]
     limit: u16,
-    /// Look in this way only
+    /// Search in this way only
     #[arg(long, value_enum)]
     mode: Option<Mode>,
     /// Only memories of this kind
@@ -119,7 +120,7 @@ pub(super) fn run(home: &Home, args: &Recall) -> Result<(), Error> {
     Ok(())
 }
 
-/// Waits until memories can be found by their meaning, or it is known that they cannot, but not for long.
+/// Waits, for a limited time, until memories can be found by meaning or it is clear that they cannot.
 async fn wait_for_vectors(memory: &Session, patience: Duration) -> Result<(), Error> {
     let until = Instant::now() + patience;
     while stats::are_vectors_coming(memory).await? && Instant::now() < until {

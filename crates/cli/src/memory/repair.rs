@@ -1,4 +1,4 @@
-//! `switchboard memory repair`: what can be read of a damaged store is brought back.
+//! `switchboard memory repair`: recovers the readable part of a damaged store.
 
 use std::time::Duration;
 
@@ -17,22 +17,21 @@ use super::{
 };
 use crate::link::Link;
 
-/// How long the store may take to write what it still has.
+/// Time for the store to write its remaining data.
 const CLOSE: Duration = Duration::from_secs(10);
-/// So many problems are named.
+/// The most problems that are listed.
 const NAMED: usize = 20;
 
-/// Bring back what can be read of a damaged memory.
+/// Recover the readable part of a damaged memory.
 ///
-/// When the store is damaged, it is put aside, and the memory does not work until somebody has
-/// decided: this command brings back what can be read, --discard begins without it. The damaged file is
-/// kept in either case.
+/// A damaged store is moved aside, and the memory does not work until you decide: this command recovers what
+/// can be read, and --discard starts with an empty memory. The damaged file is kept in either case.
 #[derive(Debug, Args)]
 pub(super) struct Repair {
-    /// Begin without what is in the damaged file
+    /// Start without the content of the damaged file
     #[arg(long)]
     discard: bool,
-    /// Do not ask before discarding
+    /// Do not ask for confirmation before discarding
     #[arg(long, short, requires = "discard")]
     yes: bool,
 }
@@ -65,7 +64,7 @@ pub(super) fn run(home: &Home, args: &Repair) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has the gateway that runs do it; `None` if there is nothing to do.
+/// Asks the running gateway to repair the store. Returns `None` if there is nothing to repair.
 fn ask(home: &Home, link: &Link, args: &Repair) -> Result<Option<RepairedMemory>, Error> {
     if !stats::is_store_broken(home)? {
         return Ok(None);
@@ -82,7 +81,7 @@ fn ask(home: &Home, link: &Link, args: &Repair) -> Result<Option<RepairedMemory>
     Ok(Some(mended))
 }
 
-/// The same without a gateway.
+/// Repairs the store without a gateway.
 fn by_oneself(home: &Home, args: &Repair) -> Result<Option<RepairedMemory>, Error> {
     if !home.database().exists() {
         return Ok(None);

@@ -1,54 +1,54 @@
-//! Whose memories are meant, and the arguments of a tool.
+//! The scope of memories, and the arguments of a tool.
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Whose memory it is. What is stored under a scope is found by those who name it, or none.
+/// The scope of a memory. A memory with a scope is found by queries that name it, or that name none.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Scope")]
 pub(super) struct Scope {
-    /// A name for what belongs together, such as a project
+    /// Name for memories that belong together, such as a project
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
-    /// The user whom it is about
+    /// User whom the memory is about
     #[arg(long, value_name = "ID")]
     user: Option<String>,
-    /// The agent whose memory it is
+    /// Agent that the memory belongs to
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// The run or conversation that it belongs to
+    /// Run or conversation that the memory belongs to
     #[arg(long, value_name = "ID")]
     run: Option<String>,
 }
 
-/// Which memories are meant, by time.
+/// The time that memories are selected by.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Time")]
 pub(super) struct Times {
-    /// Only what was true at this time, such as 2026-07-28 or 2026-07-28T12:00:00Z
+    /// Only memories that were true at this time, such as 2026-07-28 or 2026-07-28T12:00:00Z
     #[arg(long, value_name = "TIME")]
     as_of: Option<String>,
-    /// As it was known at this time
+    /// Memories as they were known at this time
     #[arg(long, value_name = "TIME")]
     known_at: Option<String>,
-    /// Also what is no longer true
+    /// Include memories that are no longer true
     #[arg(long)]
     include_invalid: bool,
 }
 
-/// What a memory is about.
+/// The kind of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum MemoryType {
-    /// Something that happened
+    /// An event
     Episodic,
     /// A fact
     Semantic,
-    /// How something is done
+    /// A way of doing something
     Procedural,
 }
 
-/// The arguments of a tool; what is not given is left out.
+/// The arguments of a tool, without the options that were not given.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(transparent)]
 pub(super) struct Wish(Map<String, Value>);

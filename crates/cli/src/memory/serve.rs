@@ -1,4 +1,4 @@
-//! `switchboard memory serve`: the memory alone, on standard input and output.
+//! `switchboard memory serve`: only the memory, over standard input and output.
 
 use clap::Args;
 use switchboard_config::{Config, Home, Memory};
@@ -11,13 +11,13 @@ use tracing::level_filters::LevelFilter;
 
 use super::session::{check_config, check_running};
 
-/// Serve the memory alone over standard input and output.
+/// Serve only the memory, over standard input and output.
 ///
-/// It is the same as `switchboard stdio --view server:memory`: it joins the gateway that runs for this
-/// home, or is the gateway. Several can run at once, and all share one memory.
+/// The same as `switchboard stdio --view server:memory`: connects to the running gateway of this home, or
+/// starts one. Several can run at once, and all share one memory.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
-    /// How much to say on standard error: off, error, warn, info, debug or trace
+    /// Log level on standard error: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log::level)]
     log_level: LevelFilter,
 }

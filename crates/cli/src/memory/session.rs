@@ -1,4 +1,4 @@
-//! The way to the memory: through the gateway that runs, or one that is here for a moment.
+//! The connection to the memory: through the running gateway, or one that runs only for this command.
 
 use std::{
     io,
@@ -30,34 +30,34 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{super::call, super::list, scope::Wish};
 use crate::link::Link;
 
-/// How long to wait for somebody who is about to be the gateway or to stop being it, and for a memory that
-/// is being made ready.
+/// Time to wait for a process that is about to become the gateway or to stop, and for a memory that is
+/// starting.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A gateway that is there answers a greeting at once.
+/// Time limit for `initialize`, to which a running gateway responds at once.
 const GREETING: Duration = Duration::from_secs(10);
-/// A call may wait for a person.
+/// Time limit for a call, which may wait for an approver.
 const CALL: Duration = Duration::from_mins(10);
 const PAUSE: Duration = Duration::from_millis(20);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// So much is between this client and a gateway in the same process.
+/// Bytes buffered between this client and a gateway in the same process.
 const LOCAL_BYTES: usize = 256 * 1024;
-/// The longest answer. It comes from the gateway, which is ours, and may be many long memories.
+/// The longest response, in bytes. It comes from the user's own gateway, and may contain many long memories.
 const ANSWER_BYTES: usize = 256 * 1024 * 1024;
-/// The memory is not ready yet, or does not work.
+/// Error code: the memory is not ready yet, or does not work.
 const INITIALIZING: i64 = -32002;
 
-/// Whether what the memory asks a person before it forgets everything has been answered with a yes.
+/// The user's answer to the question that the memory asks before it deletes everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Consent {
     Given,
     NotAsked,
 }
 
-/// A conversation with the memory.
+/// A connection to the memory.
 pub(super) struct Session {
     client: Client,
     home: Home,
-    /// The gateway, if it is in this process.
+    /// The gateway, if it runs in this process.
     hosted: Option<Hosted>,
 }
 
@@ -67,7 +67,7 @@ struct Hosted {
     lock: Lock,
 }
 
-/// Does something with the memory.
+/// Runs `work` with a connection to the memory.
 pub(super) fn with<T>(
     home: &Home,
     work: impl AsyncFnOnce(&Session) -> Result<T, Error>,
@@ -75,7 +75,7 @@ pub(super) fn with<T>(
     with_consent(home, Consent::NotAsked, work)
 }
 
-/// The same; what the memory asks a person meanwhile has been answered.
+/// Like [`with`], for a user who may already have agreed to what the memory asks.
 pub(super) fn with_consent<T>(
     home: &Home,
     consent: Consent,
@@ -92,19 +92,19 @@ pub(super) fn with_consent<T>(
     })?
 }
 
-/// Whether the built-in memory is among the servers of a configuration that no gateway uses yet.
+/// Checks that the built-in memory is among the servers of a configuration that no gateway uses yet.
 pub(super) fn check_config(home: &Home, config: &Config) -> Result<(), Error> {
     let own = config.servers.get(Memory::NAME);
     check(home, config.memory.enabled, own.map(|own| describe(own).0))
 }
 
-/// Whether it is among the servers of the gateway that runs; `None` if that is none.
+/// Checks that it is among the servers of the running gateway. Returns `None` if no gateway runs.
 pub(super) fn check_running(home: &Home) -> Result<Option<()>, Error> {
     let Some(link) = Link::find(home)? else {
         return Ok(None);
     };
     let Ok(servers) = link.get("/api/v1/servers") else {
-        // It is on its way out.
+        // The gateway is stopping.
         return Ok(None);
     };
     let servers = list::rows(&servers)?;
@@ -120,8 +120,7 @@ pub(super) fn check_running(home: &Home) -> Result<Option<()>, Error> {
     Ok(Some(()))
 }
 
-/// Says what stands in the way of the built-in memory: it is switched off, or a server of the
-/// configuration has its name.
+/// Fails if the built-in memory is not available: it is disabled, or a configured server has its name.
 fn check(home: &Home, enabled: bool, own: Option<&str>) -> Result<(), Error> {
     let file = home.config_file().display();
     if own.is_some() {
@@ -154,7 +153,7 @@ impl Session {
                     return Self::host(home, lock, consent).await;
                 }
             }
-            // Somebody is about to be the gateway, or to stop being it.
+            // Another process is about to become the gateway, or to stop.
             if Instant::now() >= until {
                 return Err(Error::unreachable("the gateway does not answer")
                     .hint("`switchboard doctor` looks at everything"));
@@ -163,8 +162,8 @@ impl Session {
         }
     }
 
-    /// Is the gateway, for this client alone. The servers are switched off in it: nobody here calls them, and
-    /// it would start those of which nothing is known yet.
+    /// Runs the gateway for this client only. All servers are disabled in it: no client here calls them, and
+    /// it would start the ones that were never listed.
     async fn host(home: &Home, lock: Lock, consent: Consent) -> Result<Self, Error> {
         let mut config = Config::load(home.config_file())?;
         check_config(home, &config)?;
@@ -178,7 +177,7 @@ impl Session {
         let serving = Arc::clone(&gateway);
         tokio::spawn(async move {
             let (reader, writer) = tokio::io::split(there);
-            // Memory does not fail.
+            // A pipe in memory does not fail.
             let _ = serving
                 .serve_pipe(view, seat.project(), reader, writer)
                 .await;
@@ -222,12 +221,12 @@ impl Session {
         }
     }
 
-    /// Whether the memory was brought up for this conversation.
+    /// Returns `true` if the memory was started for this connection.
     pub(super) fn is_fresh(&self) -> bool {
         self.hosted.is_some()
     }
 
-    /// Calls a tool of the memory. One that is being made ready is waited for.
+    /// Calls a tool of the memory. Waits for a memory that is starting.
     pub(super) async fn call(&self, tool: &str, wish: &Wish) -> Result<Raw, Error> {
         let until = Instant::now() + PATIENCE;
         let mut told = false;
@@ -264,7 +263,7 @@ impl Session {
         }
         if self.hosted.is_none() {
             let home = self.home.clone();
-            // Nobody waits for what is said meanwhile.
+            // The call does not wait for this message.
             tokio::task::spawn_blocking(move || {
                 call::tell_if_asked(&home, call::is_of_memory, began);
             });
@@ -272,7 +271,7 @@ impl Session {
         calling.await
     }
 
-    /// The same, read.
+    /// Calls a tool and parses its result.
     pub(super) async fn read<T: serde::de::DeserializeOwned>(
         &self,
         tool: &str,
@@ -283,14 +282,14 @@ impl Session {
     }
 }
 
-/// Reads an answer.
+/// Parses a response.
 pub(super) fn understood<T: serde::de::DeserializeOwned>(answer: &Raw) -> Result<T, Error> {
     answer
         .read_owned()
         .map_err(|error| Error::new(format!("the memory's answer is not understood: {error}")))
 }
 
-/// The person has been asked already, here.
+/// Answers the memory's question with the consent that the user gave here.
 fn agree(question: &ElicitationRequest) -> ElicitationAnswer {
     const FORGET: &str = "forget";
     let schema = question.requested_schema.as_ref();
@@ -306,7 +305,7 @@ fn is_initializing(error: &client::Error) -> bool {
     matches!(error, client::Error::Server(error) if error.code == INITIALIZING)
 }
 
-/// The tool says why it did not do it.
+/// The error that a tool reports in its result.
 fn refused(result: &CallToolResult) -> Error {
     #[derive(Deserialize)]
     struct Answer {
@@ -325,7 +324,7 @@ fn refused(result: &CallToolResult) -> Error {
     };
     let failure = match &*error.kind {
         "invalid" => Error::usage(error.message),
-        // The memory's own hint names tools.
+        // The memory's own hint names tools rather than commands.
         "not_found" => Error::new(error.message)
             .hint("`switchboard memory list` and `switchboard memory recall` tell the ids"),
         _ => Error::new(error.message),
@@ -357,7 +356,7 @@ fn failed(error: &client::Error) -> Error {
     }
 }
 
-/// The memory or the gateway says what is wrong, and what to do.
+/// The error that the memory or the gateway responds with.
 fn complained(error: &ErrorObject) -> Error {
     let (message, hint) = error.parts();
     let failure = Error::new(message);
@@ -367,7 +366,7 @@ fn complained(error: &ErrorObject) -> Error {
     }
 }
 
-/// A pipe to the gateway; it is there once.
+/// A pipe to the gateway, which can be taken once.
 struct Pipe(Mutex<Option<(Reader, Writer)>>);
 
 impl Spawn for Pipe {
@@ -390,7 +389,7 @@ impl Spawn for Pipe {
     }
 }
 
-/// The end of the pipe is all that is seen of the other side's end.
+/// The end of the pipe is the only sign that the other side has ended.
 struct NoProcess;
 
 impl ProcessGuard for NoProcess {
@@ -410,7 +409,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_question_that_was_asked_is_answered() {
+    fn only_the_known_question_is_answered() {
         let question = |schema: &Value| -> ElicitationRequest {
             let question = json!({ "message": "?", "requestedSchema": schema });
             serde_json::from_value(question).unwrap()
@@ -428,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn what_to_do_is_told_apart_from_what_is_wrong() {
+    fn hint_is_separate_from_the_message() {
         let error = ErrorObject::new(-32003, "initialization failed: no room; none at all");
         let failure = complained(&error.clone().with_hint("free some; space"));
         assert_eq!(

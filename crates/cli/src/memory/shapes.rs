@@ -1,4 +1,4 @@
-//! Memories as the tools give them, and as people read them.
+//! Memories as the tools return them, and as text.
 
 use std::io;
 
@@ -30,16 +30,16 @@ pub(super) struct Remembered {
     pub(super) metadata: Option<Raw>,
     pub(super) reason: Option<String>,
     pub(super) superseded_by: Option<String>,
-    /// How well it fits what was asked.
+    /// Relevance to the query.
     pub(super) score: Option<f64>,
     #[serde(default)]
     pub(super) channels: Channels,
-    /// All its versions, the oldest first.
+    /// All versions, oldest first.
     #[serde(default)]
     pub(super) history: Vec<Remembered>,
 }
 
-/// The ways in which it was found.
+/// The channels through which a memory was found.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Channels {
     lexical: Option<f64>,
@@ -64,7 +64,7 @@ impl Channels {
 }
 
 impl Remembered {
-    /// Its scope in a few words, as the options are called.
+    /// Its scope in a few words, named like the options.
     pub(super) fn scope(&self) -> String {
         let parts = [
             ("namespace", &self.namespace),
@@ -78,7 +78,7 @@ impl Remembered {
         named.collect::<Vec<_>>().join(", ")
     }
 
-    /// When it is true, if that is bounded.
+    /// The time during which it is true, if bounded.
     pub(super) fn valid(&self) -> Option<String> {
         match (self.valid_from.as_deref(), self.valid_until.as_deref()) {
             (None, None) => None,
@@ -88,14 +88,14 @@ impl Remembered {
         }
     }
 
-    /// When it was learned, to the day.
+    /// The day on which it was learned.
     pub(super) fn day(&self) -> String {
         let day = self.learned_at.split('T').next().unwrap_or_default();
         visible_line(day)
     }
 }
 
-/// A time as it came, without a fraction of a second and without what is midnight.
+/// A time as received, without fractions of a second and without midnight.
 pub(super) fn moment(time: &str) -> String {
     let time = match time.split_once('.') {
         Some((seconds, _)) => format!("{seconds}Z"),
@@ -104,7 +104,7 @@ pub(super) fn moment(time: &str) -> String {
     visible_line(time.strip_suffix("T00:00:00Z").unwrap_or(&time))
 }
 
-/// A text under a heading: indented, and cut if it is long.
+/// A text under a heading: indented, and truncated if long.
 pub(super) fn excerpt(content: &str) -> String {
     const LINES: usize = 8;
     const CHARS: usize = 1_000;
@@ -128,7 +128,7 @@ pub(super) fn excerpt(content: &str) -> String {
     text
 }
 
-/// A line under a heading, folded if there is no room for it.
+/// A line under a heading, wrapped if it does not fit.
 pub(super) fn indented(line: &str) -> String {
     print::fitted(&io::stdout(), &format!("      {line}"), 0, 0)
 }
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_as_short_as_they_can_be() {
+    fn times_are_shortened() {
         for (time, expected) in [
             ("2026-07-28T00:00:00Z", "2026-07-28"),
             ("2026-07-28T12:30:00Z", "2026-07-28T12:30:00Z"),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_cut() {
+    fn long_text_is_truncated() {
         assert_eq!(excerpt("a\nb\u{202e}\n"), "      a\n      b⟨U+202E⟩\n");
         let long = excerpt(&"ä".repeat(2_000));
         assert_eq!(long.matches('ä').count(), 1_000);

@@ -1,4 +1,4 @@
-//! `switchboard memory show`: one memory, whole, and how it came to be what it is.
+//! `switchboard memory show`: one memory in full, with its history.
 
 use std::{fmt::Write as _, io};
 
@@ -14,15 +14,15 @@ use super::{
     shapes::{Remembered, moment},
 };
 
-/// Show one memory.
+/// Show one memory
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// Its id, as `list` and `recall` show it; the beginning will do
+    /// ID of the memory, as shown by `list` and `recall` (a prefix is enough)
     id: String,
-    /// Also what it was before
+    /// Include earlier versions
     #[arg(long)]
     history: bool,
-    /// As it was known at this time, such as 2026-07-28 or 2026-07-28T12:00:00Z
+    /// The memory as it was known at this time, such as 2026-07-28 or 2026-07-28T12:00:00Z
     #[arg(long, value_name = "TIME")]
     known_at: Option<String>,
     /// Print JSON
@@ -64,7 +64,7 @@ pub(super) fn run(home: &Home, args: &Show) -> Result<(), Error> {
     print::data(&text)
 }
 
-/// What it says, and under it all that is known of it.
+/// The text of a memory, followed by its metadata.
 fn whole(memory: &Remembered) -> String {
     let mut text = print::fitted(&io::stdout(), &visible(memory.content.trim_end()), 0, 0);
     text.push_str("\n\n");

@@ -1,4 +1,4 @@
-//! `switchboard memory stats`: how much is remembered, and how the memory is.
+//! `switchboard memory stats`: the size and the state of the memory.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -15,13 +15,13 @@ use super::{
     session::{self, Session, understood},
 };
 
-/// How long a store that is being opened is waited for.
+/// Time to wait for a store that is being opened.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Tell how much is remembered, and how the memory is.
+/// Show the size and the state of the memory.
 ///
-/// If a part of it does not work, the exit code is 1, and what to do about it is said.
+/// If a part of it does not work, the exit code is 1, and the output says what to do.
 #[derive(Debug, Args)]
 pub(super) struct Stats {
     /// Print JSON
@@ -70,20 +70,20 @@ pub(super) fn run(home: &Home, args: &Stats) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the store does not work.
+/// Returns `true` if the store does not work.
 pub(super) fn is_store_broken(home: &Home) -> Result<bool, Error> {
     let (_, status) = session::with(home, async |memory| settled(memory).await)?;
     Ok(status.parts.store.state == "error")
 }
 
-/// Whether memories cannot be found by their meaning yet, but will be.
+/// Returns `true` if memories cannot be found by meaning yet, but will be.
 pub(super) async fn are_vectors_coming(memory: &Session) -> Result<bool, Error> {
     let status: Status = memory.read("get_status", &Wish::new()).await?;
     let state = &*status.parts.embeddings.state;
     Ok(matches!(state, "loading" | "filling"))
 }
 
-/// How the memory is, once its store has been opened or cannot be: before, nothing can be counted.
+/// The state of the memory, after its store was opened or failed to open: before, nothing can be counted.
 async fn settled(memory: &Session) -> Result<(Raw, Status), Error> {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -98,7 +98,7 @@ async fn settled(memory: &Session) -> Result<(Raw, Status), Error> {
 
 fn readable(status: &Status) -> String {
     let mut text = String::new();
-    // What cannot be counted is not nothing.
+    // An unknown count is not zero.
     let count =
         |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
     let memories = match status.versions {

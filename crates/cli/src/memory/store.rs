@@ -1,4 +1,4 @@
-//! `switchboard memory store`: one thing to remember.
+//! `switchboard memory store`: stores one memory.
 
 use std::io::{self, Read as _};
 
@@ -14,34 +14,34 @@ use super::{
     session::{self, understood},
 };
 
-/// The longest text in bytes; the memory takes a million characters.
+/// The most bytes that are read from standard input; the memory itself accepts up to 1 MiB.
 const CONTENT_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Remember something.
+/// Store a memory.
 ///
-/// Say it so that it can be understood alone. The id of the new memory is printed; if something is
-/// remembered already that says nearly the same, standard error tells.
+/// Write it so that it can be understood on its own. Prints the ID of the new memory; if a stored memory says
+/// nearly the same, standard error says so.
 #[derive(Debug, Args)]
 pub(super) struct Store {
-    /// What to remember, with or without quotes; `-` reads it from standard input
+    /// Text to remember, with or without quotes; `-` reads it from standard input
     #[arg(required = true, num_args = 1..)]
     content: Vec<String>,
-    /// What kind of memory it is; a fact, if not said
+    /// Kind of memory; semantic if omitted
     #[arg(long = "type", value_name = "TYPE", value_enum)]
     kind: Option<MemoryType>,
-    /// How much it counts, from 0 to 1; 0.5 if not said
+    /// Importance from 0 to 1; 0.5 if omitted
     #[arg(long, value_name = "SHARE", value_parser = share)]
     importance: Option<f64>,
-    /// Since when it is true, such as 2026-07-28 or 2026-07-28T12:00:00Z
+    /// Time from which it is true, such as 2026-07-28 or 2026-07-28T12:00:00Z
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
-    /// Until when it is true
+    /// Time until which it is true
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Somebody or something that it is about; may be given several times
+    /// Person or thing that it is about; can be repeated
     #[arg(long = "entity", value_name = "NAME")]
     entities: Vec<String>,
-    /// More about it, as a JSON object
+    /// Metadata, as a JSON object
     #[arg(long, value_name = "JSON")]
     metadata: Option<String>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Moving values that look like secrets out of an entry, into files of their own.
+//! Moves values that look like secrets from an entry to files of their own.
 
 use std::io::{self, IsTerminal as _};
 
@@ -14,11 +14,11 @@ use super::store::Store;
 pub(in super::super) enum Secrets {
     /// Store each in a file of its own and write ${secret:NAME} in its place
     Move,
-    /// Leave them in switchboard.json, which only you may read then
+    /// Leave them in switchboard.json, which then only you can read
     Keep,
 }
 
-/// Moves values, and remembers which files it made, so that they can be taken back.
+/// Moves values, and records the files that it created, so that they can be removed again.
 #[derive(Debug)]
 pub(in super::super) struct Mover {
     store: Store,
@@ -45,7 +45,7 @@ impl Mover {
         let mut failed = None;
         each(entry, &mut |name, text| {
             let value = text.replace("$${", "${");
-            // A value of several parts stays where its parts are.
+            // A value that contains references stays where it is.
             if failed.is_some() || text.replace("$${", "").contains("${") || value.trim() != value {
                 return None;
             }
@@ -69,10 +69,10 @@ impl Mover {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Removes the files that were made, since what they were made for did not happen.
+    /// Removes the files that were created, because the change they were created for did not happen.
     pub(in super::super) fn take_back(&self) {
         for name in &self.created {
-            // The first failure is the one to report; a secret that is left over is private.
+            // The first failure is the one to report; a leftover secret is still private.
             let _ = self.store.remove(name);
         }
     }
@@ -90,8 +90,8 @@ pub(in super::super) fn count(entry: &Value) -> usize {
     found
 }
 
-/// Decides what is done with values that look like secrets: as the option says, else as the user says
-/// on a terminal, else they are moved.
+/// Decides on values that look like secrets: by the option, else by asking the user on a terminal, else they
+/// are moved.
 pub(in super::super) fn decide(
     option: Option<Secrets>,
     yes: bool,
@@ -112,7 +112,7 @@ pub(in super::super) fn decide(
     Ok(if agreed { Secrets::Move } else { Secrets::Keep })
 }
 
-/// A secret as it may be printed.
+/// A secret in a form that may be printed.
 pub(in super::super) fn masked(value: &str) -> String {
     match value.chars().count() {
         length @ 20.. => {
@@ -123,15 +123,15 @@ pub(in super::super) fn masked(value: &str) -> String {
     }
 }
 
-/// Goes through the values of an entry that look like secrets, by their names, and replaces those for which
-/// there is something to put in their place.
+/// Calls `replacement` with the name and the text of each value that looks like a secret, and stores what it
+/// returns.
 fn each(entry: &mut Map<String, Value>, replacement: &mut dyn FnMut(&str, &str) -> Option<String>) {
     let mut replace = |place: Place<'_>, text: &mut Value| {
         let Some(before) = text.as_str() else {
             return;
         };
         let mut after = before.to_owned();
-        // From the end, so that the places before stay what they are.
+        // From the end, so that earlier positions stay valid.
         for part in secret_parts(place, before).into_iter().rev() {
             let name = name_of(place, &before[..part.start]);
             if let Some(new) = replacement(name, &before[part.clone()]) {
@@ -164,7 +164,7 @@ fn each(entry: &mut Map<String, Value>, replacement: &mut dyn FnMut(&str, &str) 
     }
 }
 
-/// The name of a secret in a text that begins like this.
+/// The name for a secret, given the text before it.
 fn name_of<'a>(place: Place<'a>, start: &'a str) -> &'a str {
     match place {
         Place::Variable(name) | Place::Header(name) => name,

@@ -13,11 +13,11 @@ use switchboard_terminal::error::Error;
 
 use super::super::config_file::cannot;
 
-/// The largest secret; a chain of certificates fits.
+/// The largest secret, in bytes; a certificate chain fits.
 pub(super) const SECRET_BYTES: u64 = 64 * 1024;
-/// The number of names that are tried for a secret that is moved.
+/// The most names that are tried for a moved secret.
 const NAMES_MAX: u32 = 1_000;
-/// The length to which the name of a moved secret is cut, with room for a number.
+/// The length to which the name of a moved secret is cut, in bytes, with room for a number.
 const NAME_BYTES: usize = 100;
 /// The most secrets that are listed.
 const LISTED_MAX: usize = 10_000;
@@ -46,7 +46,7 @@ impl Store {
         self.folder.join(name)
     }
 
-    /// Stores a secret under this name, in place of one that is there.
+    /// Stores a secret under this name, and replaces an existing one.
     pub(super) fn set(&self, name: &str, value: &str) -> Result<(), Error> {
         check_name(name)?;
         check_value(value)?;
@@ -55,8 +55,8 @@ impl Store {
         write_private(&path, value.as_bytes()).map_err(|error| cannot("write", &path, &error))
     }
 
-    /// Stores a value under a name like this one that is free, or that has this very value. Gives the
-    /// name, and whether a file was made.
+    /// Stores a value under a name derived from this one that is free or already has this value. Returns the
+    /// name, and `true` if a file was created.
     pub(super) fn put(&self, wanted: &str, value: &str) -> Result<(String, bool), Error> {
         check_value(value)?;
         self.open()?;
@@ -88,12 +88,13 @@ impl Store {
         )
     }
 
-    /// Whether there is a secret of this name.
+    /// Returns `true` if there is a secret with this name.
     pub(in super::super) fn has(&self, name: &str) -> bool {
         self.path(name).symlink_metadata().is_ok()
     }
 
-    /// Tells one writing of a secret from the next, without its value; `None` if there is no such secret.
+    /// A stamp that changes with every write of a secret, without its value; `None` if the secret does not
+    /// exist.
     pub(in super::super) fn stamp(&self, name: &str) -> Option<String> {
         let file = self.path(name).symlink_metadata().ok()?;
         Some(format!(
@@ -104,7 +105,7 @@ impl Store {
         ))
     }
 
-    /// Removes a secret; whether there was one.
+    /// Removes a secret. Returns `false` if it does not exist.
     pub(in super::super) fn remove(&self, name: &str) -> Result<bool, Error> {
         check_name(name)?;
         let path = self.path(name);
@@ -149,7 +150,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
     )
 }
 
-/// Refuses what would be read back as another value.
+/// Rejects a value that would be read back differently.
 fn check_value(value: &str) -> Result<(), Error> {
     let why = match value {
         "" => "is empty",

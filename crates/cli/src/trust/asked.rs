@@ -1,4 +1,4 @@
-//! The definitions that a request for trust is about, as they are held now.
+//! The definitions that a trust request is about, as they are held now.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use switchboard_terminal::{
 use super::show;
 use crate::link::Link;
 
-/// A definition that a request for trust names.
+/// A definition that a trust request names.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Asked {
     #[serde(rename = "name")]
@@ -23,14 +23,15 @@ pub(crate) struct Asked {
 /// The definitions of one request.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
-    /// Each one as `switchboard trust show` prints it.
+    /// Each definition as `switchboard trust show` prints it.
     pub(crate) text: String,
-    /// Those that could not be shown, with the reason. A request with any cannot be approved by what is shown.
+    /// Definitions that could not be shown, with the reason. A request with any of them cannot be approved
+    /// from this text.
     pub(crate) unread: Vec<String>,
 }
 
 impl Definitions {
-    /// Reads the definitions that a request about this server names.
+    /// Fetches the definitions that a request about this server names.
     pub(crate) fn read(link: &Link, server: &str, asked: &[Asked]) -> Result<Self, Error> {
         let mut held = super::ask_one(link, server)?.held;
         let mut all = Self::default();
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn only_definition_of_the_fingerprint_is_shown() {
+    fn only_definition_with_the_fingerprint_is_shown() {
         let asked = r#"{"name": "a", "fingerprint": "f1", "why": "new"}"#;
         let held = |fingerprint: &str, definition: &str| {
             format!(
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn definition_follows_changes_that_are_cut() {
+    fn truncated_changes_are_followed_by_the_definition() {
         let asked = r#"{"name": "a", "fingerprint": "f1", "why": "changed"}"#;
         let held = |after: &str| {
             format!(

@@ -1,5 +1,5 @@
-//! `switchboard trust approve` and `reject`. What is approved is what was shown: each decision carries the
-//! fingerprint of the definition that stood on the screen, and the gateway refuses it for any other.
+//! `switchboard trust approve` and `reject`. Only what was shown is approved: each decision carries the
+//! fingerprint of the definition that was printed, and the gateway refuses it for any other.
 
 use clap::Args;
 use serde_json::json;
@@ -14,36 +14,36 @@ use switchboard_terminal::{
 use super::{Target, list, show, start, words};
 use crate::{agree::APPROVE, link::Link, words::count};
 
-/// How many definitions are approved by one request.
+/// The most definitions that one request approves.
 const AT_ONCE: usize = 500;
 
-/// Approve a tool that is held back, or all of a server.
+/// Approve a held tool, or all held tools of a server.
 ///
-/// Shows what it says and asks first. If the tool changes meanwhile, what you have not seen is not
-/// approved. Without a tool, approves all that are held of the server, but for those that were
-/// rejected. A server that was added over HTTP is started by this: first you see its command line.
+/// Shows each definition and asks first. If a tool changes meanwhile, the new definition is not approved.
+/// Without a tool, approves everything that is held of the server, except what you rejected. A server that
+/// was added over HTTP is started by this command, after it shows you the command line.
 #[derive(Debug, Args)]
 pub(super) struct Approve {
-    /// The tool, or the server
+    /// Tool or server
     #[arg(value_name = "NAME[:TOOL]")]
     name: String,
-    /// Approve the definition of this fingerprint, even if it is too large to be shown
+    /// Fingerprint of the definition to approve, even if it is too large to be shown
     #[arg(long, value_name = "HEX", conflicts_with = "all")]
     fingerprint: Option<String>,
-    /// All that are held; if the record of what was approved was lost, it begins anew with this
+    /// Approve all held definitions of the server; if its record of approvals was lost, start a new one
     #[arg(long)]
     all: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
 
-/// Say no to a tool that is held back.
+/// Reject a held tool.
 ///
-/// It stays away, and nobody is asked about it again until it changes.
+/// The tool stays hidden, and you are not asked again until it changes.
 #[derive(Debug, Args)]
 pub(super) struct Reject {
-    /// The tool
+    /// Tool to reject
     #[arg(value_name = "NAME:TOOL")]
     name: String,
 }
@@ -144,7 +144,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Error> 
     for held in &pending {
         match check_shown(held, None) {
             Ok(()) => seen.push(held),
-            // Others may be fine still.
+            // The other definitions can still be approved.
             Err(failure) => {
                 print::complain(&failure);
                 failed = true;
@@ -176,7 +176,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Error> 
     if failed {
         return Err(Error::told());
     }
-    // This request approves whatever is held, so it is made only if that is nothing.
+    // This request approves everything that is held, so it is sent only if nothing is.
     if begins_anew && now.pending().next().is_none() {
         link.post(&address(server), Some(&json!({})))?;
         print::say(&format!(
@@ -187,7 +187,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Error> 
     Ok(())
 }
 
-/// Fails for a definition that cannot be shown, unless it is the one that was asked for by its fingerprint.
+/// Fails for a definition that cannot be shown, unless the user gave its fingerprint.
 fn check_shown(held: &HeldTool, fingerprint: Option<&str>) -> Result<(), Error> {
     let name = &held.name;
     match fingerprint {
@@ -210,12 +210,12 @@ fn check_shown(held: &HeldTool, fingerprint: Option<&str>) -> Result<(), Error> 
     }
 }
 
-/// Where what was shown, and nothing else, is approved.
+/// The path that approves exactly the given definitions.
 fn address(server: &str) -> String {
     format!("/api/v1/trust/{}/approve", escape(server))
 }
 
-/// Says if there is more to decide.
+/// Prints a hint if more definitions are held.
 fn more(trust: &ServerTrust) {
     let pending = trust.pending().count() as u64;
     if pending > 0 {

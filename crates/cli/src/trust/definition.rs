@@ -1,16 +1,16 @@
-//! A definition for a person to read, field by field, with nothing in it that cannot be seen.
+//! A definition as text, field by field, with nothing invisible in it.
 //!
-//! It is read as it was spelled: a member that is there twice is shown twice, and a number keeps its digits.
+//! It is read as it was spelled: a duplicate member is shown twice, and a number keeps its digits.
 
 use std::fmt::Write as _;
 
 use switchboard_terminal::visible::{pretty, visible, visible_line};
 use switchboard_wire::Raw;
 
-/// What is shown first. The rest follows as it stands.
+/// The members that come first. The rest keeps its order.
 const FIRST: [&str; 3] = ["name", "title", "description"];
 
-/// The definition, two spaces in from the left.
+/// The definition, indented by two spaces.
 pub(super) fn readable(definition: &Raw) -> String {
     let mut members = definition.members().unwrap_or_default();
     members.sort_by_key(|(name, _)| {
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_is_shown_and_seen() {
+    fn all_members_are_shown_visibly() {
         let definition = r#"{"x":null,"description":"Adds \u00fc.\nMore\u200b\u001b[2J \ud800","description":"Twice",
             "inputSchema":{"properties":{"a\u202e":{"enum":["x","\"y\n"],"default":1.50}},"required":[]},"name":"add"}"#;
         let definition = Raw::parse(definition).unwrap();

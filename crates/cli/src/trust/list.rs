@@ -1,4 +1,4 @@
-//! `switchboard trust list`: how far each server is trusted, what is held back, what is suspicious.
+//! `switchboard trust list`: the trust in each server, held tools and suspicious ones.
 
 use clap::Args;
 use switchboard_config::Home;
@@ -11,12 +11,12 @@ use switchboard_terminal::{
 use super::{super::list, words};
 use crate::{link::Link, times::local_millis};
 
-/// Show how far each server is trusted, and which tools are held back or suspicious.
+/// Show the trust in each server, with held and suspicious tools
 #[derive(Debug, Args)]
 pub(super) struct List {
     /// Only this server
     name: Option<String>,
-    /// Print JSON, with definitions and differences
+    /// Print JSON, with definitions and diffs
     #[arg(long)]
     json: bool,
 }
@@ -70,7 +70,7 @@ fn overview(servers: &[ServerTrust]) -> Table {
     table
 }
 
-/// The tools that are held back, with the worst that is to be said of each.
+/// The held tools, with the worst finding of each.
 pub(super) fn held<'a>(held: impl Iterator<Item = &'a HeldTool>) -> Table {
     let mut table = Table::new(&["HELD BACK", "WHY", "SINCE"]).cut_path(0);
     for tool in held {
@@ -97,7 +97,7 @@ fn flagged(servers: &[ServerTrust]) -> Table {
     table
 }
 
-/// What to do next.
+/// Prints hints about the next steps.
 fn advise(servers: &[ServerTrust]) {
     for server in servers {
         if let Some(note) = &server.note {

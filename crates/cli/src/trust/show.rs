@@ -1,5 +1,5 @@
-//! `switchboard trust show`: one tool with everything that a decision about it needs, or all that are held
-//! of a server.
+//! `switchboard trust show`: one tool with everything that a decision about it needs, or all held tools of a
+//! server.
 
 use std::{fmt::Write as _, io};
 
@@ -16,14 +16,14 @@ use switchboard_wire::Raw;
 use super::{Target, definition::readable, start, words};
 use crate::{link::Link, times::local_millis};
 
-/// Show a tool: what changed since it was approved, what is suspicious, what it says.
+/// Show a tool, its changes since approval, and its findings.
 ///
-/// Lines that went are marked with -, new ones with +, and the words that changed in them [-so-] and
-/// {+so+}. Characters that nobody sees are written as ⟨U+200B⟩. Without a tool, shows all that are
-/// held back of the server, or what it would start if that waits for you.
+/// Removed lines are marked with -, new ones with +, and changed words within lines as [-old-] and {+new+}.
+/// Invisible characters are written as ⟨U+200B⟩. Without a tool, shows all held tools of the server, or its
+/// command line if the start needs your approval.
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// The tool, or the server
+    /// Tool or server
     #[arg(value_name = "NAME[:TOOL]")]
     name: String,
     /// Print JSON
@@ -52,7 +52,7 @@ pub(super) fn run(home: &Home, args: &Show) -> Result<(), Error> {
     }
 }
 
-/// All that is held back of a server.
+/// Shows everything that is held of a server.
 fn all(link: &Link, server: &str, args: &Show) -> Result<(), Error> {
     if args.json {
         let answer: Raw = super::ask(link, Some(server))?;
@@ -98,8 +98,8 @@ fn all(link: &Link, server: &str, args: &Show) -> Result<(), Error> {
     Ok(())
 }
 
-/// Everything that a person needs to decide about a definition that is held back: its changes, or its full text
-/// if it is new or the changes do not tell all of it.
+/// Everything that a decision about a held definition needs: its changes, or its full text if it is new or
+/// the changes are incomplete.
 pub(super) fn to_decide(held: &HeldTool) -> String {
     if !held.changes.is_empty() && !held.changes.iter().any(words::is_cut) {
         return changes(held);
@@ -114,7 +114,7 @@ fn whole(held: &HeldTool) -> String {
     changes(held) + &definition(held.definition.as_ref())
 }
 
-/// Why it is held, what changed in it and what is suspicious.
+/// The reason why it is held, its changes and its findings.
 fn changes(held: &HeldTool) -> String {
     let mut text = title(held);
     if let Some(diff) = held.diff.as_ref().filter(|diff| !diff.is_empty()) {

@@ -1,4 +1,4 @@
-//! A server that is not started until a person agrees: everything that would be started.
+//! A server that is not started until the user approves it: everything that would be started.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use switchboard_terminal::{
     visible::{folded, visible_line},
 };
 
-/// The parts of a start, a line each.
+/// The parts of a start, one per line.
 pub(crate) fn lines(start: &Start) -> String {
     let mut text = format!(
         "program      {}\nfingerprint  {}\n",
@@ -37,14 +37,14 @@ pub(crate) fn lines(start: &Start) -> String {
     text
 }
 
-/// The same under a heading.
+/// The parts of a start under a heading.
 pub(super) fn page(start: &Start, server: &str) -> String {
     let server = print::one_line(server);
     let lines = folded(&lines(start));
     format!("{server} is not started until you approve it\n{lines}")
 }
 
-/// What to do about it.
+/// Prints hints about the next steps.
 pub(super) fn advise(server: &str) {
     let word = shell_word(server);
     print::hint(&format!(
@@ -52,7 +52,7 @@ pub(super) fn advise(server: &str) {
     ));
 }
 
-/// A variable or a header. The gateway does not tell a value that is a credential.
+/// A variable or a header. The gateway does not reveal a value that is a credential.
 fn member(name: &str, value: &Value) -> String {
     let name = shell_word(name);
     match value {

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use switchboard_rest::trust::{Change, Finding, HeldTool, ServerTrust};
 use switchboard_terminal::print::{self, shell_word};
 
-/// The name under which the gateway holds back the instructions of a server.
+/// The name under which the gateway holds the instructions of a server.
 const INSTRUCTIONS: &str = "(instructions)";
 
-/// The number of suspicious definitions of a server, shown or held back.
+/// The number of suspicious definitions of a server, shown or held.
 pub(super) fn suspicious(server: &ServerTrust) -> usize {
     let is_worse = |finding: &Finding| finding.severity != "note";
     let held = server.held.iter();
@@ -20,7 +20,7 @@ pub(super) fn seen(held: &HeldTool) -> Value {
     json!({ "tool": held.tool, "fingerprint": held.fingerprint })
 }
 
-/// The reason why a definition is held back.
+/// The reason why a definition is held.
 pub(crate) fn reason(held: &HeldTool) -> &str {
     match &*held.why {
         "changed" => "changed since approved",
@@ -45,7 +45,7 @@ pub(super) fn title(held: &HeldTool) -> String {
     }
 }
 
-/// Tests if the gateway left out a part of a change. A definition with the same text is only shown whole.
+/// Tests if the gateway left out a part of a change. Then only the whole definition shows all of its text.
 pub(super) fn is_cut(change: &Change) -> bool {
     let values = [&change.before, &change.after].into_iter().flatten();
     let mut values = values.map(String::as_str);

@@ -1,4 +1,4 @@
-//! The agents: where they are installed, how they are configured and run.
+//! The agents: their installation and configuration, and how a test runs them.
 
 use std::{
     env, fs,
@@ -26,7 +26,7 @@ pub(crate) enum Agent {
 }
 
 impl Agent {
-    /// What `switchboard connect` calls it.
+    /// The name of the client in `switchboard connect`.
     fn client(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -45,7 +45,7 @@ impl Agent {
         }
     }
 
-    /// Its program; `None` if the test is left out.
+    /// The path of the program; `None` if the test is skipped.
     pub(crate) fn find(self) -> Option<PathBuf> {
         if !Suite::Agents.is_wanted() {
             return None;
@@ -53,7 +53,7 @@ impl Agent {
         let arch = env::consts::ARCH;
         let (system, plain) = match arch {
             "aarch64" => ("linux-arm64", "linux-arm64"),
-            // One that runs on every processor.
+            // A build that runs on every processor.
             _ => ("linux-x64", "linux-x64-baseline"),
         };
         let program = match self {
@@ -68,7 +68,7 @@ impl Agent {
         Tools::need(&[&program]).map(|tools| tools.path(&program))
     }
 
-    /// What its user has configured before the gateway is connected.
+    /// Writes the user's configuration from before the gateway is connected.
     fn configure(self, place: &Path, model: &str) {
         let write = |name: &str, text: String| {
             let file = place.join(name);
@@ -169,8 +169,7 @@ impl Agent {
     }
 }
 
-/// The directory into which `scripts/tools.sh` installs.
-/// An agent at work, in a home of its own. It is killed with the test if it has not left.
+/// An agent at work, in a home of its own. On drop, it is killed if it still runs.
 pub(crate) struct Run {
     agent: Agent,
     place: TempDir,
@@ -179,7 +178,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Connects an agent to the gateway of this home, and has it follow this script.
+    /// Connects an agent to the gateway of this home, and makes it follow this script.
     pub(crate) fn start(agent: Agent, program: &Path, gateway: &Home, turns: &[Turn]) -> Self {
         let place = tempfile::Builder::new().prefix("sb-").tempdir().unwrap();
         let model = Model::start(agent.dialect(), turns);
@@ -195,7 +194,7 @@ impl Run {
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
             .stderr(log)
-            // A group of its own, so that whatever it starts can be ended with it.
+            // A process group of its own, so that its children can be killed with it.
             .process_group(0)
             .spawn()
             .unwrap();
@@ -207,19 +206,19 @@ impl Run {
         }
     }
 
-    /// Waits until it leaves.
+    /// Waits until the agent exits.
     #[track_caller]
     pub(crate) fn ended(&mut self) -> ExitStatus {
         let what = format!("{:?} has ended", self.agent);
         until(&what, || self.child.try_wait().unwrap())
     }
 
-    /// What it has said.
+    /// The output of the agent so far.
     pub(crate) fn said(&self) -> String {
         fs::read_to_string(self.place.path().join("log")).unwrap_or_default()
     }
 
-    /// Interrupts it, as Ctrl-C does.
+    /// Interrupts the agent, as Ctrl-C does.
     pub(crate) fn interrupt(&self) {
         kill_process(self.pid(), Signal::INT).unwrap();
     }
@@ -241,7 +240,7 @@ impl Drop for Run {
     }
 }
 
-/// The command in a place of its own: nothing of the user's, and no way but loopback.
+/// Runs the command in a home of its own: without the user's files, and with no network but loopback.
 fn at<'a>(command: &'a mut Command, place: &Path) -> &'a mut Command {
     const NOWHERE: &str = "http://127.0.0.1:9";
     let wanted: Vec<(_, Option<_>)> = command
@@ -275,7 +274,7 @@ fn at<'a>(command: &'a mut Command, place: &Path) -> &'a mut Command {
         .env("NO_PROXY", "127.0.0.1,localhost")
 }
 
-/// The requests that wait for a person.
+/// The pending requests.
 pub(crate) fn waiting(gateway: &Home) -> Vec<Value> {
     let output = gateway.run(&["approvals", "--json"]);
     let listed: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();

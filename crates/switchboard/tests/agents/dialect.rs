@@ -1,25 +1,25 @@
-//! The protocols that the agents speak with their models.
+//! The protocols between agents and their models.
 
 use serde_json::{Value, json};
 
 /// A protocol between an agent and its model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// Anthropic's messages.
+    /// Anthropic's Messages API.
     Messages,
-    /// `OpenAI`'s responses.
+    /// `OpenAI`'s Responses API.
     Responses,
-    /// `OpenAI`'s chat completions.
+    /// `OpenAI`'s Chat Completions API.
     Chat,
     /// Google's `generateContent`.
     Generate,
 }
 
-/// What the model says.
+/// A response of the model.
 #[derive(Debug)]
 pub(crate) enum Says {
     Text(&'static str),
-    /// Calls this tool of the gateway, for the so manieth time.
+    /// Calls this tool of the gateway; `number` counts the calls.
     Call {
         tool: &'static str,
         arguments: Value,
@@ -28,7 +28,7 @@ pub(crate) enum Says {
 }
 
 impl Dialect {
-    /// The texts of the results of tools in a request, in their order.
+    /// The texts of the tool results in a request, in order.
     pub(crate) fn results(self, request: &Value) -> Vec<String> {
         let list = |name: &str| request[name].as_array().cloned().unwrap_or_default();
         let results: Vec<Value> = match self {
@@ -58,7 +58,7 @@ impl Dialect {
         results.iter().map(text_of).collect()
     }
 
-    /// The body of a response, and its type. `streamed` is whether the agent asked for a stream.
+    /// The content type and the body of a response. `streamed` is `true` if the agent asked for a stream.
     pub(crate) fn response(self, says: &Says, streamed: bool) -> (&'static str, String) {
         const EVENTS: &str = "text/event-stream";
         const JSON: &str = "application/json";
@@ -175,7 +175,7 @@ fn response_events(says: &Says) -> Vec<Value> {
     ]
 }
 
-/// What is said, and why it ends.
+/// The message of the model, and the reason why it ends.
 fn chat_message(says: &Says) -> (Value, &'static str) {
     match says {
         Says::Text(text) => (json!({ "role": "assistant", "content": text }), "stop"),

@@ -1,7 +1,8 @@
-//! Agents that nobody here wrote, driven by a model that follows a script: each is connected with `switchboard connect`,
+//! Third-party agents, driven by a model that follows a script: each is connected with `switchboard connect`,
 //! in a home of its own, and uses servers through the gateway.
 //!
-//! `./test agents` installs them and runs this. Without them, each test says that it is left out.
+//! `./test agents` installs the agents and runs these tests. Without the agents, each test reports that it is
+//! skipped.
 #![allow(
     clippy::expect_used,
     clippy::needless_pass_by_value,

@@ -1,4 +1,5 @@
-//! A model on loopback that follows a script: it calls one tool after another, and then says that it is done.
+//! A model on loopback that follows a script: it calls one tool after another, and then reports that it is
+//! done.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -11,13 +12,13 @@ use serde_json::{Value, json};
 
 use crate::dialect::{Dialect, Says};
 
-/// One turn of the model: a tool, and its arguments, made of the results so far.
+/// One turn of the model: a tool, and its arguments, computed from the results so far.
 pub(crate) type Turn = (&'static str, fn(&[String]) -> Value);
 
-/// What the model says in the end.
+/// The last message of the model.
 pub(crate) const DONE: &str = "All steps are done.";
 
-/// The longest request that is read.
+/// The longest request that is read, in bytes.
 const REQUEST_BYTES: usize = 16 * 1024 * 1024;
 
 pub(crate) struct Model {
@@ -33,9 +34,9 @@ struct Script {
 
 #[derive(Default)]
 struct Seen {
-    /// The results of tools in the longest conversation.
+    /// The tool results in the longest conversation.
     results: Vec<String>,
-    /// What was asked, for a test that fails.
+    /// The requests of the agent, for the message of a failed test.
     requests: Vec<String>,
 }
 
@@ -49,7 +50,7 @@ impl Model {
             seen: Mutex::default(),
         });
         let following = Arc::clone(&script);
-        // It ends with the process: nothing else has this port.
+        // The thread ends with the process: nothing else uses this port.
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let script = Arc::clone(&following);
@@ -59,12 +60,12 @@ impl Model {
         Self { address, script }
     }
 
-    /// The results of tools that the agent has reported.
+    /// The tool results that the agent has sent.
     pub(crate) fn results(&self) -> Vec<String> {
         self.script.seen().results.clone()
     }
 
-    /// What the agent has asked, in short.
+    /// A summary of the agent's requests.
     pub(crate) fn requests(&self) -> String {
         self.script.seen().requests.join("\n")
     }
@@ -75,7 +76,7 @@ impl Script {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers one request. An agent that hangs up is no matter.
+    /// Answers one request. It is fine if the agent hangs up.
     fn serve(&self, mut stream: TcpStream) -> Option<()> {
         let (path, body) = read(&stream)?;
         let (status, kind, body) = self.answer(&path, &body);
@@ -103,7 +104,7 @@ impl Script {
         if request.is_null() {
             return ("404 Not Found", "application/json", "{}".to_owned());
         }
-        // Agents ask for titles and the like besides, without tools.
+        // Agents also ask for titles and the like, without tools.
         let says = if tools.contains("fixture__echo") {
             self.next(&request)
         } else {

@@ -1,4 +1,4 @@
-//! What each agent goes through.
+//! The scenarios that each agent goes through.
 
 use std::process::Output;
 
@@ -10,7 +10,7 @@ use crate::{
     model::{DONE, Turn},
 };
 
-/// A home with a server that does as it is told, and one that asks.
+/// A home with a scripted server, and one that asks questions.
 fn home(route: &str) -> Home {
     let home = Home::new(json!({}));
     let seen = home.text("seen");
@@ -23,7 +23,7 @@ fn home(route: &str) -> Home {
                 "tools": { "allow": ["test_elicitation"] },
             },
         },
-        // The long result of the tour is cut far below what an agent would cut itself.
+        // The long result of the tour is cut far below the limit of an agent.
         "results": { "maxBytes": 4_096 },
         "approvals": {
             "route": route,
@@ -41,7 +41,7 @@ fn served(home: &Home) -> Serve<'_> {
     gateway
 }
 
-/// Waits for the one request that a person has to answer.
+/// Waits for the one pending request.
 fn request(home: &Home) -> Value {
     until("a person is asked", || waiting(home).pop())
 }
@@ -53,7 +53,7 @@ fn answer(home: &Home, request: &Value, more: &[&str]) {
     assert!(done.status.success(), "{done:?}");
 }
 
-/// Reads on where the last result was cut: it says with which id, and from where.
+/// Continues the last result where it was cut: the result names the ID and the offset.
 fn read_on(results: &[String]) -> Value {
     let last = results.last().map(String::as_str).unwrap_or_default();
     let call = last.rsplit("read_result").next().unwrap_or_default();
@@ -66,7 +66,7 @@ fn read_on(results: &[String]) -> Value {
     json!({ "id": id, "offset": offset.parse::<u64>().unwrap_or_default() })
 }
 
-/// Calls a tool, reads on in a long result, and waits for a person in the middle.
+/// Calls a tool, reads the rest of a long result, and waits for an approver in between.
 #[track_caller]
 fn tour(agent: Agent) {
     const TURNS: [Turn; 4] = [
@@ -100,7 +100,7 @@ fn tour(agent: Agent) {
     gateway.stop();
 }
 
-/// How a server comes into a fresh home.
+/// The way in which a server gets into a new home.
 #[derive(Clone, Copy)]
 enum Contact {
     /// With `switchboard add`.
@@ -109,7 +109,7 @@ enum Contact {
     Pasted,
 }
 
-/// One run, of which the gateway is a part: nobody has used the server before.
+/// One run that starts the gateway itself: the server has never been used before.
 #[track_caller]
 fn first_contact(agent: Agent, contact: Contact) {
     const TURNS: [Turn; 1] = [(
@@ -141,12 +141,12 @@ fn first_contact(agent: Agent, contact: Contact) {
     );
 }
 
-/// Who answers what a server asks.
+/// The party that answers the server's question.
 #[derive(Clone, Copy)]
 enum Answers {
-    /// The agent can be asked, and gives this answer.
+    /// The agent supports elicitation, and gives this answer.
     Agent(&'static str),
-    /// The agent cannot be asked, so a person is.
+    /// The agent does not support elicitation, so the gateway asks the user.
     Person,
 }
 
@@ -183,7 +183,7 @@ fn asked(agent: Agent, answers: Answers) {
 
 const ACCEPTED: &str = "action=accept";
 
-/// Interrupts a call that does not end, which the server is told.
+/// Interrupts a call that never ends, and checks that the server is notified.
 #[track_caller]
 fn cancelled(agent: Agent) {
     const TURNS: [Turn; 1] = [("fixture__hang", |_| json!({}))];
@@ -238,7 +238,7 @@ fn opencode_calls_reads_on_and_waits() {
 }
 
 #[test]
-fn person_answers_a_server_for_opencode() {
+fn user_answers_a_server_for_opencode() {
     asked(Agent::OpenCode, Answers::Person);
 }
 
@@ -253,7 +253,7 @@ fn gemini_calls_reads_on_and_waits() {
 }
 
 #[test]
-fn person_answers_a_server_for_gemini() {
+fn user_answers_a_server_for_gemini() {
     asked(Agent::GeminiCli, Answers::Person);
 }
 
@@ -263,41 +263,41 @@ fn gemini_cancels_a_call() {
 }
 
 #[test]
-fn claude_code_uses_a_server_that_was_just_added() {
+fn claude_code_uses_a_server_just_added() {
     first_contact(Agent::ClaudeCode, Contact::Added);
 }
 
 #[test]
-fn claude_code_uses_a_server_that_was_just_pasted() {
+fn claude_code_uses_a_server_just_pasted() {
     first_contact(Agent::ClaudeCode, Contact::Pasted);
 }
 
 #[test]
-fn codex_uses_a_server_that_was_just_added() {
+fn codex_uses_a_server_just_added() {
     first_contact(Agent::Codex, Contact::Added);
 }
 
 #[test]
-fn codex_uses_a_server_that_was_just_pasted() {
+fn codex_uses_a_server_just_pasted() {
     first_contact(Agent::Codex, Contact::Pasted);
 }
 
 #[test]
-fn opencode_uses_a_server_that_was_just_added() {
+fn opencode_uses_a_server_just_added() {
     first_contact(Agent::OpenCode, Contact::Added);
 }
 
 #[test]
-fn opencode_uses_a_server_that_was_just_pasted() {
+fn opencode_uses_a_server_just_pasted() {
     first_contact(Agent::OpenCode, Contact::Pasted);
 }
 
 #[test]
-fn gemini_uses_a_server_that_was_just_added() {
+fn gemini_uses_a_server_just_added() {
     first_contact(Agent::GeminiCli, Contact::Added);
 }
 
 #[test]
-fn gemini_uses_a_server_that_was_just_pasted() {
+fn gemini_uses_a_server_just_pasted() {
     first_contact(Agent::GeminiCli, Contact::Pasted);
 }

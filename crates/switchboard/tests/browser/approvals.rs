@@ -1,4 +1,4 @@
-//! Deciding in the browser: what a person sees, changes and says is what the server gets.
+//! Decisions in the browser: the server gets exactly what the user sees, edits and answers.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -49,13 +49,13 @@ fn place(more: &Value) -> Place {
     Place::new(&["files"], &plan(), &settings)
 }
 
-/// Waits until it can be decided: not by a key that was meant for what was there before.
+/// Waits until the buttons are enabled: a key that was meant for the previous page must not decide.
 #[track_caller]
 fn until_ready(browser: &Browser) {
     browser.until(&READY.replace(", main h1", ""));
 }
 
-/// What the server was told in answer to its question.
+/// The answer that the server got to its question.
 #[track_caller]
 fn answer(place: &Place) -> Value {
     until("the server has its answer", || {
@@ -73,7 +73,7 @@ fn answer(place: &Place) -> Value {
 }
 
 #[test]
-fn a_call_appears_by_itself_and_goes_on_as_it_was_edited() {
+fn new_call_appears_and_runs_as_edited() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -119,7 +119,7 @@ fn a_call_appears_by_itself_and_goes_on_as_it_was_edited() {
 }
 
 #[test]
-fn a_question_is_answered_with_the_keyboard_alone() {
+fn question_is_answered_by_keyboard_alone() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -140,7 +140,7 @@ fn a_question_is_answered_with_the_keyboard_alone() {
     browser.press("A");
     browser.tab_to("button", "Send answer");
     browser.press(ENTER);
-    // What does not fit is said at its field, and the first of them has the focus.
+    // Each invalid field shows its error, and the first of them has the focus.
     browser.until_reads("at least 2 characters");
     browser.until_reads("at most 150");
     browser.until("document.activeElement?.matches('[aria-invalid=true]') === true");
@@ -163,7 +163,7 @@ fn a_question_is_answered_with_the_keyboard_alone() {
 }
 
 #[test]
-fn a_rejection_reaches_the_caller_with_its_reason() {
+fn rejection_reaches_the_caller_with_its_reason() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -185,7 +185,7 @@ fn a_rejection_reaches_the_caller_with_its_reason() {
 }
 
 #[test]
-fn no_letter_decides_and_control_with_enter_does() {
+fn only_control_enter_decides() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -203,7 +203,7 @@ fn no_letter_decides_and_control_with_enter_does() {
     assert_eq!(place.waiting().len(), 1);
     browser.go(&place.url(&format!("approvals/{id}")));
     until_ready(&browser);
-    // A page that has just come to the front is not decided upon.
+    // A page that has just come to the front does not accept a decision yet.
     browser.execute("dispatchEvent(new Event('focus'))", &json!([]));
     browser.until("document.querySelector('fieldset.decide button:disabled') !== null");
     until_ready(&browser);
@@ -223,7 +223,7 @@ fn no_letter_decides_and_control_with_enter_does() {
 }
 
 #[test]
-fn what_is_cut_is_opened_before_it_is_approved() {
+fn cut_text_must_be_opened_before_approval() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -252,7 +252,7 @@ fn what_is_cut_is_opened_before_it_is_approved() {
 }
 
 #[test]
-fn whoever_is_later_is_told_who_was_faster() {
+fn late_decision_reports_the_earlier_one() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -274,7 +274,7 @@ fn whoever_is_later_is_told_who_was_faster() {
     call.join().unwrap();
 }
 
-/// A model that always says the same, and tells what it was sent.
+/// A model that always gives the same answer, and reports the requests that it got.
 fn model() -> (String, mpsc::Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -318,7 +318,7 @@ fn model() -> (String, mpsc::Receiver<Value>) {
 }
 
 #[test]
-fn a_model_is_asked_what_was_edited_and_its_answer_is_reviewed() {
+fn model_gets_edited_request_and_answer_is_reviewed() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -365,7 +365,7 @@ fn a_model_is_asked_what_was_edited_and_its_answer_is_reviewed() {
 }
 
 #[test]
-fn a_person_answers_in_the_place_of_a_model() {
+fn user_answers_in_place_of_the_model() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -389,7 +389,7 @@ fn a_person_answers_in_the_place_of_a_model() {
 }
 
 #[test]
-fn held_server_is_shown_with_what_it_starts() {
+fn held_server_is_shown_with_its_command() {
     let Some(browser) = Browser::start() else {
         return;
     };

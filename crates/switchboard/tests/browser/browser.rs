@@ -1,4 +1,4 @@
-//! Chromium over `WebDriver`: as much of the protocol as the tests need.
+//! Chromium over `WebDriver`: the part of the protocol that the tests need.
 
 use std::{
     fmt::Write as _,
@@ -21,14 +21,14 @@ pub(crate) const ENTER: &str = "\u{e007}";
 pub(crate) const TAB: &str = "\u{e004}";
 pub(crate) const CONTROL: char = '\u{e009}';
 
-/// Nothing that decides waits for its first moments to be over.
+/// True when no decision button is still disabled by its initial delay.
 pub(crate) const READY: &str = "document.querySelector('fieldset.decide, main h1') !== null \
     && document.querySelector('fieldset.decide button:disabled, .held-tool button:disabled') === null";
 
 /// The key under which `WebDriver` names an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// Quiet, and alone: nothing is asked of the network that no page asks for.
+/// Headless and isolated: the browser makes no network requests but those of the page.
 const FLAGS: [&str; 13] = [
     "--window-size=1280,900",
     "--headless",
@@ -45,7 +45,7 @@ const FLAGS: [&str; 13] = [
     "--lang=en",
 ];
 
-/// A browser with one page, ended with the test.
+/// A browser with one page, which ends with the test.
 pub(crate) struct Browser {
     driver: Child,
     address: String,
@@ -59,7 +59,7 @@ pub(crate) struct Browser {
 pub(crate) struct Element(String);
 
 impl Browser {
-    /// Starts it; `None` if the tests that need it are to be left out.
+    /// Starts the browser; `None` if the tests that need it are skipped.
     pub(crate) fn start() -> Option<Self> {
         const AXE: &str = "browser/node_modules/axe-core/axe.min.js";
         let axe = fs::read_to_string(Tools::need(&[AXE])?.path(AXE)).unwrap();
@@ -96,14 +96,14 @@ impl Browser {
             browser.profile.path().display()
         ));
         if getuid().is_root() {
-            // Its own sandbox refuses to be run by the one who could leave it.
+            // Chromium's own sandbox refuses to run as root.
             flags.push("--no-sandbox".to_owned());
         }
         let wanted = json!({ "capabilities": { "alwaysMatch": {
             "browserName": "chrome",
             "goog:chromeOptions": { "binary": chromium, "args": flags },
             "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
-            // A dialog that nobody expects fails whatever is asked next.
+            // An unexpected dialog makes the next command fail.
             "unhandledPromptBehavior": "dismiss and notify",
         } } });
         let session = browser.post("/session", &wanted).unwrap();
@@ -127,7 +127,7 @@ impl Browser {
         }
     }
 
-    /// A command of the session that has to succeed.
+    /// Runs a command of the session, which has to succeed.
     #[track_caller]
     fn command(&self, path: &str, body: &Value) -> Value {
         match self.post(&format!("/session/{}/{path}", self.session), body) {
@@ -141,7 +141,7 @@ impl Browser {
         Self::value(&http::ask(&self.address, "GET", &path, "", None)).unwrap()
     }
 
-    /// A command of Chromium's own protocol.
+    /// Runs a command of Chromium's own protocol.
     #[track_caller]
     pub(crate) fn cdp(&self, command: &str, params: &Value) -> Value {
         self.command(
@@ -150,19 +150,19 @@ impl Browser {
         )
     }
 
-    /// Opens an address.
+    /// Opens a URL.
     #[track_caller]
     pub(crate) fn go(&self, url: &str) {
         self.command("url", &json!({ "url": url }));
     }
 
-    /// What a script of the test returns. It runs beside the page, whatever the page allows itself.
+    /// Runs a script of the test and returns its value. The policy of the page does not apply to it.
     #[track_caller]
     pub(crate) fn execute(&self, script: &str, args: &Value) -> Value {
         self.command("execute/sync", &json!({ "script": script, "args": args }))
     }
 
-    /// Waits until this expression holds, and gives what it is.
+    /// Waits until this expression is true, and returns its value.
     #[track_caller]
     pub(crate) fn until(&self, expression: &str) -> Value {
         let script = format!("return {expression}");
@@ -179,13 +179,13 @@ impl Browser {
         })
     }
 
-    /// Everything that can be read on the page.
+    /// All visible text of the page.
     pub(crate) fn text(&self) -> String {
         let text = self.execute("return document.body.innerText", &json!([]));
         text.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Waits until this can be read on the page.
+    /// Waits until the page contains this text.
     #[track_caller]
     pub(crate) fn until_reads(&self, text: &str) {
         self.until(&format!(
@@ -194,7 +194,7 @@ impl Browser {
         ));
     }
 
-    /// The element that this selector finds, when it is there.
+    /// Waits for the element that this selector finds.
     #[track_caller]
     pub(crate) fn find(&self, css: &str) -> Element {
         self.until(&format!(
@@ -205,8 +205,8 @@ impl Browser {
         Element(found[ELEMENT].as_str().unwrap().to_owned())
     }
 
-    /// The element that a person with a screen reader knows by this role and name, when it is there and can
-    /// be used.
+    /// Waits for the element with this role and name, as a screen reader announces them, until it can be
+    /// used.
     #[track_caller]
     pub(crate) fn by_role(&self, role: &str, name: &str) -> Element {
         const CANDIDATES: &str = "return [...document.querySelectorAll('a, button, input, textarea, select, summary, h1, h2, h3, [role], [aria-label]')]
@@ -220,7 +220,7 @@ impl Browser {
             let known = |one: &Element| {
                 let said = |what: &str| {
                     let path = format!("/session/{}/element/{}/{what}", self.session, one.0);
-                    // It may be gone by now.
+                    // The element may be gone by now.
                     Self::value(&http::ask(&self.address, "GET", &path, "", None))
                         .unwrap_or_default()
                 };
@@ -243,7 +243,7 @@ impl Browser {
         self.command(&format!("element/{}/click", element.0), &json!({}));
     }
 
-    /// Types a text into an element, in place of what is there.
+    /// Replaces the text of an element.
     #[track_caller]
     pub(crate) fn fill(&self, element: &Element, text: &str) {
         self.command(&format!("element/{}/clear", element.0), &json!({}));
@@ -253,7 +253,7 @@ impl Browser {
         );
     }
 
-    /// Chooses a value of a select.
+    /// Chooses a value of a select element.
     #[track_caller]
     pub(crate) fn choose(&self, css: &str, value: &str) {
         self.find(css);
@@ -274,13 +274,13 @@ impl Browser {
         );
     }
 
-    /// Where files are saved from now on.
+    /// Sets the folder for downloads.
     pub(crate) fn save_to(&self, folder: &Path) {
         let params = json!({ "behavior": "allow", "downloadPath": folder });
         self.cdp("Browser.setDownloadBehavior", &params);
     }
 
-    /// Presses keys one after another, wherever the focus is. Those after Control are pressed with it.
+    /// Presses keys one after another, in the focused element. Keys after Control are pressed with it.
     #[track_caller]
     pub(crate) fn press(&self, keys: &str) {
         let mut actions = Vec::new();
@@ -300,7 +300,7 @@ impl Browser {
         self.command("actions", &json!({ "actions": [keyboard] }));
     }
 
-    /// What has the focus: its role and name.
+    /// The role and the name of the focused element.
     pub(crate) fn focus(&self) -> (String, String) {
         let active = self.get("element/active");
         let id = active[ELEMENT].as_str().unwrap();
@@ -311,7 +311,7 @@ impl Browser {
         (said("computedrole"), said("computedlabel"))
     }
 
-    /// Presses Tab until what has the focus has this role and name.
+    /// Presses Tab until an element with this role and name has the focus.
     #[track_caller]
     pub(crate) fn tab_to(&self, role: &str, name: &str) {
         let mut passed = Vec::new();
@@ -326,7 +326,7 @@ impl Browser {
         panic!("Tab never comes to the {role} {name:?}, but to {passed:?}");
     }
 
-    /// As wide as this, in light or in dark.
+    /// Sets the width of the page, and light or dark mode.
     pub(crate) fn look(&self, width: u32, dark: bool) {
         let height = if width < 600 { 844 } else { 900 };
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
@@ -334,7 +334,7 @@ impl Browser {
         let scheme = if dark { "dark" } else { "light" };
         let features = json!([
             { "name": "prefers-color-scheme", "value": scheme },
-            // What moves is not where it will be.
+            // An element that moves is not yet in its final place.
             { "name": "prefers-reduced-motion", "value": "reduce" },
         ]);
         self.cdp(
@@ -343,7 +343,7 @@ impl Browser {
         );
     }
 
-    /// Puts a picture of the whole page into `target/screenshots`.
+    /// Saves a screenshot of the whole page in `target/screenshots`.
     pub(crate) fn screenshot(&self, name: &str) {
         let whole = json!({ "format": "png", "captureBeyondViewport": true });
         let picture = self.cdp("Page.captureScreenshot", &whole);
@@ -351,7 +351,7 @@ impl Browser {
         fs::write(pictures().join(format!("{name}.png")), picture).unwrap();
     }
 
-    /// How the page looked when the test failed, if it can still be seen.
+    /// Saves a screenshot after a failure, if that is still possible.
     fn last_picture(&self) {
         let path = format!("/session/{}/screenshot", self.session);
         let Ok(picture) = Self::value(&http::ask(&self.address, "GET", &path, "", None)) else {
@@ -374,8 +374,7 @@ impl Browser {
         log.as_array().unwrap().clone()
     }
 
-    /// What the page complained of since the last time: errors of scripts, what its policy forbade, what
-    /// could not be loaded.
+    /// The page's problems since the last call: script errors, violations of its policy, and failed loads.
     pub(crate) fn complaints(&self) -> Vec<String> {
         self.log("browser")
             .iter()
@@ -384,11 +383,11 @@ impl Browser {
             .collect()
     }
 
-    /// The addresses of others than this host that were asked for since the last time.
+    /// The URLs of other hosts than this one that were requested since the last call.
     pub(crate) fn requests_elsewhere(&self, host: &str) -> Vec<String> {
         let own = format!("http://{host}/");
         let mut requests = self.requests();
-        // What is the browser's own, and what no request is made for.
+        // Addresses of the browser itself, or that need no request.
         let inner = ["chrome:", "data:", "about:", "blob:"];
         requests.retain(|url| {
             !url.starts_with(&own) && !inner.iter().any(|inner| url.starts_with(inner))
@@ -411,7 +410,7 @@ impl Browser {
             .collect()
     }
 
-    /// What axe-core finds that keeps people out for sure.
+    /// The accessibility violations that axe-core reports as serious or critical.
     pub(crate) fn barriers(&self) -> String {
         const RUN: &str = "const done = arguments[arguments.length - 1];
             axe.run(document, {resultTypes: ['violations']}).then(
@@ -444,14 +443,14 @@ impl Drop for Browser {
         }
         let _ = self.driver.kill();
         let _ = self.driver.wait();
-        // What the driver did not end, by the profile that is nobody else's.
+        // Kills what the driver left running, found by its unique profile.
         for pid in running_with(self.profile.path()) {
             let _ = kill_process(pid, Signal::KILL);
         }
     }
 }
 
-/// The processes that have this path among their words.
+/// The processes that have this path in their command line.
 fn running_with(path: &Path) -> Vec<Pid> {
     let path = path.display().to_string();
     let Ok(processes) = fs::read_dir("/proc") else {
@@ -467,7 +466,7 @@ fn running_with(path: &Path) -> Vec<Pid> {
         .collect()
 }
 
-/// Where pictures are put.
+/// The folder for screenshots.
 fn pictures() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("screenshots");
     let _ = fs::create_dir_all(&folder);

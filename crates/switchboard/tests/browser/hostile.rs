@@ -1,5 +1,4 @@
-//! Everything that a server or a client can say, in every place where the console shows it: it is text, and
-//! nothing else.
+//! Hostile text of servers and clients, in every place where the console shows it: it stays plain text.
 
 use serde_json::{Value, json};
 use switchboard_test_support::until;
@@ -10,10 +9,10 @@ use crate::{
     vectors::{VECTORS, long_word},
 };
 
-/// A server may be called anything.
+/// A server may have any name.
 const SERVER: &str = "<img src=x onerror=window.canary=1>";
 
-/// What no page of the console has: elements and attributes that could only have come from a text.
+/// Elements and attributes that no page of the console has: they can only come from a text.
 const STRANGE: &str = "return [...document.querySelectorAll('*')].filter((one) =>
     one.matches('iframe, object, embed, base, video, audio, marquee, math, meta[http-equiv], form[action], image, animate, style')
     || (one.matches('script, link, img') && !/^(\\/console\\/|data:image\\/)/.test(one.getAttribute('src') ?? one.getAttribute('href') ?? ''))
@@ -21,17 +20,18 @@ const STRANGE: &str = "return [...document.querySelectorAll('*')].filter((one) =
     || [...one.attributes].some((attribute) => attribute.name.startsWith('on') || attribute.name.includes(':href')))
     .map((one) => one.outerHTML.slice(0, 200))";
 
-/// Unfolds everything, so that nothing is looked at that nobody could see.
+/// Opens all folded parts, so that everything on the page is visible.
 const UNFOLD: &str = "document.querySelectorAll('details').forEach((one) => { one.open = true; })";
 
-/// What is on the page as text; what cannot be seen is written out by the console, or not.
+/// Returns the texts that are missing on the page. Invisible characters may be spelled out by the console, or
+/// not.
 const READS: &str = "const unseen = /[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb]|[\\u{e0000}-\\u{e01ef}]/gu;
     const bare = (text) => text.replace(unseen, (one) => `U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}`);
     const fields = [...document.querySelectorAll('input, textarea')].map((one) => one.value).join('\\n');
     const page = bare(document.body.textContent + '\\n' + fields).replace(/\\s+/g, ' ');
     return arguments[0].filter((one) => !page.includes(bare(one).replace(/\\s+/g, ' ').trim()))";
 
-/// Checks that the page is made of its own elements only, and that all of these can be read on it.
+/// Checks that the page consists of its own elements only, and that it contains all of these texts.
 #[track_caller]
 pub(crate) fn check(browser: &Browser, page: &str, texts: &[&str]) {
     browser.execute(UNFOLD, &json!([]));
@@ -56,12 +56,12 @@ pub(crate) fn check(browser: &Browser, page: &str, texts: &[&str]) {
     assert!(wide.as_i64() <= Some(0), "{page} is {wide} pixels too wide");
 }
 
-/// Whether a name is one that a tool may have.
+/// Tests if a tool may have this name.
 fn tool_name(vector: &str) -> bool {
     vector.len() <= 128
 }
 
-/// A form of so many fields, everything of which is hostile.
+/// A form with one field per vector, all of it hostile.
 fn form(vectors: &[&str]) -> Value {
     let properties: Value = vectors
         .iter()
@@ -135,29 +135,29 @@ pub(crate) fn encode(text: &str) -> String {
         .fold(String::new(), |text, byte| text + &format!("%{byte:02X}"))
 }
 
-/// A gateway with two of the server: one whose tools are shown whatever they say, one whose tools are held.
+/// A gateway with the server twice: one whose tools are always shown, and one whose tools are held.
 fn hostile() -> Place {
-    // It asks more in one call than servers may by default.
+    // The server asks more in one call than is allowed by default.
     let approvals = json!({
         "rules": ["ask *:t1"],
         "questionsPerCall": 1_000,
         "questionsPerMinute": 1_000,
     });
-    // Without a model there is nothing to edit. This one is never asked.
+    // Without a model there is nothing to edit. This one is never called.
     let provider = json!({ "kind": "openai", "baseUrl": "http://127.0.0.1:9", "model": "none", "apiKey": "k" });
     let settings = json!({ "approvals": approvals, "sampling": { "provider": provider } });
     Place::hostile(&[SERVER, "held"], &plan(), &settings)
 }
 
 #[test]
-fn what_servers_and_clients_say_is_text_on_every_page() {
+fn hostile_text_is_inert_on_every_page() {
     let Some(browser) = Browser::start() else {
         return;
     };
     let place = hostile();
     place.open(&browser);
     let name = encode(SERVER);
-    // Every client is called something hostile, and every call fails with something hostile.
+    // Every client has a hostile name, and every call fails with a hostile error.
     for (k, client) in VECTORS.iter().enumerate().filter(|(k, _)| *k != 1) {
         let called = place.call_and_wait(client, &format!("t{k}"));
         assert!(called["error"].is_object(), "{called}");
@@ -199,7 +199,7 @@ fn what_servers_and_clients_say_is_text_on_every_page() {
 }
 
 #[test]
-fn what_a_server_asks_is_text_in_approvals() {
+fn hostile_requests_are_inert_in_approvals() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -210,13 +210,13 @@ fn what_a_server_asks_is_text_in_approvals() {
     let asked = 2 + VECTORS.chunks(10).len() + VECTORS.len();
     let waiting = || {
         let mut waiting = place.waiting();
-        // What is held back is put to a person too.
+        // Held definitions are requests, too.
         waiting.retain(|approval| approval["kind"] != "trust");
         waiting
     };
     until("everything is asked", || waiting().len() == asked);
     browser.go(&place.url("approvals"));
-    // So many of one server are folded.
+    // This many requests of one server are folded.
     browser.until("document.querySelector('details.ask-group') !== null");
     browser.execute(UNFOLD, &json!([]));
     browser.until(&format!(
@@ -240,7 +240,7 @@ fn what_a_server_asks_is_text_in_approvals() {
         check(&browser, id, &texts);
         if message.is_none() {
             browser.screenshot(&format!("hostile-sampling-{}", texts.len()));
-            // What is edited stands in fields, and the difference is drawn.
+            // The editor shows the text in fields, and the diff.
             browser.click(&browser.by_role("button", "Edit"));
             check(&browser, "the editor", &texts);
         }

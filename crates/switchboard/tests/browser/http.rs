@@ -1,4 +1,4 @@
-//! As much HTTP as the tests need: one request to a connection, read to its end.
+//! The part of HTTP that the tests need: one request per connection, read to its end.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -8,11 +8,11 @@ use std::{
 use serde_json::Value;
 use switchboard_test_support::PATIENCE;
 
-/// What was answered.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// In lower case.
+    /// The head, in lower case.
     pub(crate) head: String,
     pub(crate) body: String,
 }
@@ -55,7 +55,7 @@ pub(crate) fn ask(
         head: head.to_lowercase(),
         body: String::new(),
     };
-    // Not everybody hangs up when asked to.
+    // Not every server closes the connection when asked to.
     let length = answer.header("content-length");
     let length = length.map_or(u64::MAX, |length| length.parse().unwrap());
     reader

@@ -13,7 +13,7 @@ use crate::{browser::Browser, place::Place};
 
 const PROVE: &str = "POST /api/v1/console/prove ";
 
-/// Answers requests as well as it can, until a page has asked this often for a proof. Gives all that was sent.
+/// Answers requests as well as it can, until the page has asked this often for a proof. Returns all requests.
 fn answer_until_asked(listener: &TcpListener, times: usize) -> Vec<String> {
     listener.set_nonblocking(true).unwrap();
     let mut sent: Vec<String> = Vec::new();
@@ -53,7 +53,7 @@ fn answer(stream: TcpStream) -> Option<String> {
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{proof}",
         proof.len()
     );
-    // The page may have gone on.
+    // The page may have closed the connection.
     let _ = reader.get_mut().write_all(answer.as_bytes());
     Some(sent)
 }
@@ -73,7 +73,7 @@ fn session_is_not_sent_to_another_program() {
     let address = place.address.clone();
     place.after(|_| {
         let listener = TcpListener::bind(&address).unwrap();
-        // A page that is opened asks for more than events.
+        // A page that is opened requests more than events.
         browser.execute("location.hash = 'servers'", &json!([]));
         for one in answer_until_asked(&listener, 2) {
             let lower = one.to_lowercase();

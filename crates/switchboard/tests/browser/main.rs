@@ -1,8 +1,8 @@
-//! The console in a real browser: Chromium without a window, driven over `WebDriver`, with the program
-//! behind it and a server that asks.
+//! The console in a real browser: headless Chromium, driven over `WebDriver`, with the program and a server
+//! that asks questions behind it.
 //!
-//! `./test` installs Chromium, its driver, and axe-core, which looks for what keeps people out. Pictures of
-//! every page are put into `target/screenshots`.
+//! `./test` installs Chromium, its driver, and axe-core, which checks accessibility. Screenshots of every
+//! page are saved in `target/screenshots`.
 #![allow(
     clippy::expect_used,
     clippy::panic,

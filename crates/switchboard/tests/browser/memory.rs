@@ -1,4 +1,4 @@
-//! The memory's page: what is remembered is seen, found, changed, forgotten, drawn, and taken out and in.
+//! The memory page: memories are listed, found, changed, deleted, drawn as a graph, exported and imported.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ use crate::{
     vectors::{VECTORS, long_word},
 };
 
-/// The keys that lead through a picture.
+/// The keys that move through the graph.
 const ARROW_RIGHT: &str = "\u{e014}";
 const ARROW_LEFT: &str = "\u{e012}";
 
@@ -33,14 +33,14 @@ fn total(place: &Place, which: &Value) -> u64 {
     listed["total"].as_u64().unwrap()
 }
 
-/// How many elements of the page fit a selector.
+/// The number of elements that match a selector.
 fn count(browser: &Browser, css: &str) -> u64 {
     let count = "return document.querySelectorAll(arguments[0]).length";
     browser.execute(count, &json!([css])).as_u64().unwrap()
 }
 
 #[test]
-fn a_memory_is_added_found_changed_and_forgotten() {
+fn memory_is_added_found_changed_and_deleted() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -79,7 +79,7 @@ fn a_memory_is_added_found_changed_and_forgotten() {
     let content = browser.by_role("textbox", "Content");
     browser.fill(&content, "The backup runs at midnight.");
     browser.click(&browser.by_role("button", "Save"));
-    // Both versions, and what was changed.
+    // Both versions, and the changes between them.
     browser.until_reads("Version 2");
     browser.until_reads("The backup runs at noon.");
     browser.until_reads("Importance: 0.5 → 0.9");
@@ -88,7 +88,7 @@ fn a_memory_is_added_found_changed_and_forgotten() {
     assert_eq!(changed["content"], "The backup runs at midnight.");
     assert_eq!(changed["importance"], 0.9);
     assert_eq!(changed["version"], 2);
-    // What nobody touched has not become something else.
+    // Fields that the user did not touch are unchanged.
     assert!(changed.get("valid_from").is_none(), "{changed}");
 
     browser.go(&place.url("memory"));
@@ -119,7 +119,7 @@ fn a_memory_is_added_found_changed_and_forgotten() {
 }
 
 #[test]
-fn what_is_listed_is_narrowed_by_whose_it_is() {
+fn list_is_filtered_by_scope() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -147,7 +147,7 @@ fn what_is_listed_is_narrowed_by_whose_it_is() {
     browser.choose("select[aria-label=User]", "ada");
     browser.until_reads("5 memories, the newest first");
     assert_eq!(count(&browser, ".memories > li"), 5);
-    // It stays so elsewhere, and a search is narrowed too.
+    // The filter stays when the page changes, and applies to searches, too.
     browser.fill(&browser.by_role("searchbox", "Search memories"), "note");
     browser.until_reads("5 memories found");
     browser.fill(&browser.by_role("searchbox", "Search memories"), "");
@@ -158,7 +158,7 @@ fn what_is_listed_is_narrowed_by_whose_it_is() {
 }
 
 #[test]
-fn the_graph_is_drawn_and_opens_who_is_chosen() {
+fn graph_opens_the_chosen_entity() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -184,7 +184,7 @@ fn the_graph_is_drawn_and_opens_who_is_chosen() {
     assert_eq!(count(&browser, ".edges path"), 2);
     let words = "[...document.querySelectorAll('.edge-words text')].map((one) => one.textContent).sort().join()";
     browser.until(&format!("{words} === 'leads,met'"));
-    // Each has its place within the picture, and none is where another is.
+    // Each node is inside the picture, and no two are in the same place.
     let places = browser.until(
         "[...document.querySelectorAll('.graph circle')].map((one) => one.getBoundingClientRect()).map((one) => [Math.round(one.x), Math.round(one.y)])",
     );
@@ -192,7 +192,7 @@ fn the_graph_is_drawn_and_opens_who_is_chosen() {
     for (at, one) in places.iter().enumerate() {
         assert!(!places[..at].contains(one), "{places:?}");
     }
-    // The same graph is always drawn the same way.
+    // The same graph is always drawn in the same way.
     browser.go(&place.url("memory"));
     browser.until_reads("3 memories");
     browser.go(&place.url("memory/graph"));
@@ -214,7 +214,7 @@ fn the_graph_is_drawn_and_opens_who_is_chosen() {
     assert_eq!(relations, json!(["Ada leads Falcon", "Ada met Bob"]));
     assert_eq!(count(&browser, ".edges [data-state=near]"), 2);
 
-    // The keys lead from one to another.
+    // The arrow keys move from one node to another.
     browser.execute(
         "document.querySelector('.graph circle[tabindex=\"0\"]').focus()",
         &json!([]),
@@ -233,7 +233,7 @@ fn the_graph_is_drawn_and_opens_who_is_chosen() {
         "document.querySelector('.graph-side h2')?.innerText === {}",
         Value::from(name)
     ));
-    // The same can be read.
+    // The same graph is available as a list.
     browser.click(&browser.by_role("DisclosureTriangle", "As a list"));
     browser.until_reads("Falcon, mentioned in 2 memories");
     browser.screenshot("memory-graph-entity");
@@ -241,7 +241,7 @@ fn the_graph_is_drawn_and_opens_who_is_chosen() {
 }
 
 #[test]
-fn what_says_the_same_is_merged_once_it_was_looked_at() {
+fn duplicates_are_merged_after_review() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -267,7 +267,7 @@ fn what_says_the_same_is_merged_once_it_was_looked_at() {
 }
 
 #[test]
-fn what_is_remembered_goes_out_as_a_file_and_in_again() {
+fn memories_are_exported_and_imported() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -291,7 +291,7 @@ fn what_is_remembered_goes_out_as_a_file_and_in_again() {
     browser.go(&place.url("memory/store"));
     let saved = |ending: &str| {
         let files = fs::read_dir(folder.path()).unwrap().flatten();
-        // A browser makes an empty file first, and puts the whole one in its place.
+        // A browser creates an empty file first, and replaces it with the whole one.
         let files = files.filter(|file| file.metadata().is_ok_and(|about| about.len() > 0));
         let mut files = files.map(|file| file.path());
         files.find(|file| file.extension().is_some_and(|end| end == ending))
@@ -328,7 +328,7 @@ fn what_is_remembered_goes_out_as_a_file_and_in_again() {
 }
 
 #[test]
-fn a_damaged_file_is_told_and_mended() {
+fn damaged_file_is_reported_and_repaired() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -360,7 +360,7 @@ fn a_damaged_file_is_told_and_mended() {
 }
 
 #[test]
-fn a_memory_that_is_not_there_is_told() {
+fn missing_memory_is_reported() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -380,7 +380,7 @@ fn a_memory_that_is_not_there_is_told() {
 }
 
 #[test]
-fn what_is_remembered_is_text_wherever_it_is_shown() {
+fn hostile_memories_are_inert_text() {
     let Some(browser) = Browser::start() else {
         return;
     };

@@ -1,4 +1,4 @@
-//! Every page: it opens, nothing complains, nobody is kept out.
+//! Every page: it opens without errors and without accessibility violations.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::{
     place::Place,
 };
 
-/// The pages that there are whatever happened.
+/// The pages that always exist.
 const PAGES: [(&str, &str); 14] = [
     ("overview", "Overview"),
     ("servers", "Servers"),
@@ -73,18 +73,18 @@ fn furnished() -> Place {
 }
 
 #[test]
-fn a_link_signs_in_once() {
+fn link_signs_in_once() {
     let Some(browser) = Browser::start() else {
         return;
     };
     let place = furnished();
     place.open(&browser);
-    // The key is gone from the address, and so from its history.
+    // The key is removed from the address, and so from the history.
     let address = browser.execute("return location.href", &json!([]));
     assert!(!address.as_str().unwrap().contains("sign-in"), "{address}");
     browser.go(&place.url("servers"));
     browser.until_reads("mail");
-    // Where nobody is signed in, the same link opens nothing.
+    // In a browser that is not signed in, the same link opens nothing.
     browser.execute("localStorage.clear()", &json!([]));
     browser.go("about:blank");
     browser.go(&place.link);
@@ -94,7 +94,7 @@ fn a_link_signs_in_once() {
 }
 
 #[test]
-fn every_page_opens_and_nothing_complains() {
+fn every_page_opens_without_errors() {
     let Some(browser) = Browser::start() else {
         return;
     };

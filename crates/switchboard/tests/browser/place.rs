@@ -1,4 +1,4 @@
-//! A folder of its own for each test: a gateway, a server that asks, and the way to both.
+//! A folder of its own for each test, with a gateway and a scripted server, and access to both.
 
 use std::{
     fs,
@@ -21,13 +21,13 @@ use crate::{
 const SWITCHBOARD: &str = env!("CARGO_BIN_EXE_switchboard");
 const ASKS: &str = include_str!("scripts/asks.py");
 
-/// A gateway with a server that does what it is told. Both end with it.
+/// A gateway with a scripted server. Both end with it.
 pub(crate) struct Place {
     dir: TempDir,
     gateway: Child,
     /// `HOST:PORT`.
     pub(crate) address: String,
-    /// The link that was printed.
+    /// The sign-in link that the gateway printed.
     pub(crate) link: String,
     /// `NAME:PORT` of the console.
     pub(crate) console: String,
@@ -35,14 +35,14 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// With servers of these names, which do what is planned, and these settings.
+    /// Starts a gateway with servers of these names that follow the plan, and these settings.
     pub(crate) fn new(names: &[&str], plan: &Value, settings: &Value) -> Self {
         let place = Self::start(names, &[], plan, settings);
         place.until_known(names.len() * plan["tools"].as_array().unwrap().len());
         place
     }
 
-    /// With these servers as they are configured, whatever becomes of them.
+    /// Starts a gateway with these configured servers, which may fail.
     pub(crate) fn configured(servers: &Value, settings: &Value) -> Self {
         let dir = tempfile::Builder::new().prefix("sb-").tempdir().unwrap();
         fs::create_dir(dir.path().join("home")).unwrap();
@@ -54,7 +54,7 @@ impl Place {
         Self::launch(dir)
     }
 
-    /// With two such servers: the first is trusted whatever it says, the second has to be approved.
+    /// Starts a gateway with two such servers: the first is always trusted, the second has to be approved.
     pub(crate) fn hostile([trusted, held]: &[&str; 2], plan: &Value, settings: &Value) -> Self {
         let trust = [(*trusted, "always"), (*held, "ask")];
         let place = Self::start(&[trusted, held], &trust, plan, settings);
@@ -128,7 +128,7 @@ impl Place {
         }
     }
 
-    /// Has the gateway end, does something to its home, and starts it again.
+    /// Stops the gateway, changes its home, and starts it again.
     pub(crate) fn after(mut self, something: impl FnOnce(&Path)) -> Self {
         let gateway = Pid::from_child(&self.gateway);
         kill_process(gateway, Signal::TERM).unwrap();
@@ -138,12 +138,12 @@ impl Place {
         Self::launch(dir)
     }
 
-    /// Has the servers do something else from now on.
+    /// Changes the plan that the servers follow.
     pub(crate) fn plan(&self, plan: &Value) {
         fs::write(self.path("plan.json"), plan.to_string()).unwrap();
     }
 
-    /// Runs a command of the program in the home of the gateway, and gives what it prints.
+    /// Runs a command of the program in the home of the gateway, and returns its output.
     pub(crate) fn command(&self, words: &[&str]) -> String {
         let output = Command::new(SWITCHBOARD)
             .arg("--home")
@@ -156,7 +156,7 @@ impl Place {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// What a tool of the built-in memory gives.
+    /// The result of a tool of the built-in memory.
     #[track_caller]
     pub(crate) fn memory(&self, tool: &str, arguments: &Value) -> Value {
         let call = json!({ "name": format!("memory:{tool}"), "arguments": arguments });
@@ -201,8 +201,8 @@ impl Place {
         self.ask("POST", path, Some(body))
     }
 
-    /// Calls a tool as a client of this name does, over MCP, and does not wait for it. The answer is null
-    /// if none came.
+    /// Calls a tool over MCP as a client with this name, without waiting. The result is null if the gateway
+    /// did not respond.
     pub(crate) fn call(&self, client: &str, tool: &str, arguments: Value) -> JoinHandle<Value> {
         let (address, token) = (self.address.clone(), self.token.clone());
         let (client, tool) = (client.to_owned(), tool.to_owned());
@@ -226,19 +226,19 @@ impl Place {
                     .ok()
                     .filter(|said| said["id"] == 1)
             });
-            // Nothing, if the gateway has gone.
+            // Null, if the gateway is gone.
             said.next().unwrap_or_default()
         })
     }
 
-    /// Calls a tool by the name that it has in the direct view, and waits for it.
+    /// Calls a tool by its name in the direct view, and waits for it.
     pub(crate) fn call_and_wait(&self, client: &str, tool: &str) -> Value {
         self.call(client, &self.shown_name(tool), json!({}))
             .join()
             .unwrap()
     }
 
-    /// The name that clients see of a tool of the first server.
+    /// The name that clients see for a tool of the first server.
     pub(crate) fn shown_name(&self, tool: &str) -> String {
         let known = self.get("/api/v1/tools").json();
         let known = known["tools"].as_array().unwrap();
@@ -250,7 +250,7 @@ impl Place {
             .to_owned()
     }
 
-    /// What the server has heard so far.
+    /// The messages that the server has received so far.
     pub(crate) fn heard(&self) -> Vec<Value> {
         let log = fs::read_to_string(self.path("asked.log")).unwrap_or_default();
         let lines = log.lines();
@@ -259,7 +259,7 @@ impl Place {
             .collect()
     }
 
-    /// The approvals that wait.
+    /// The pending requests.
     pub(crate) fn waiting(&self) -> Vec<Value> {
         let said = self
             .get("/api/v1/approvals?status=pending&limit=200")

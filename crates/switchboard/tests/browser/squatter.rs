@@ -1,4 +1,4 @@
-//! Another program that had the port of the gateway before it, and left something in the browser.
+//! Another program that had the port of the gateway before it, and left something behind in the browser.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -24,7 +24,7 @@ const PAGE: &str = "<!doctype html><title>squatter</title><p id=said>squatter</p
         .then((answer) => said(answer.status), said);
 </script>";
 
-/// A worker that answers with the page for as long as the browser keeps it.
+/// A service worker that serves the page for as long as the browser keeps it.
 fn worker() -> String {
     format!(
         "const page = {};
@@ -44,7 +44,7 @@ enum Leaves {
     CachedPage,
 }
 
-/// The program, until it is ended.
+/// The earlier program, until it is stopped.
 struct Squatter {
     address: String,
     is_over: Arc<AtomicBool>,
@@ -110,7 +110,7 @@ fn answer(stream: TcpStream, leaves: Leaves) {
     let _ = reader.get_mut().write_all(answer.as_bytes());
 }
 
-/// Opens a page as if its address had been typed.
+/// Opens a page as if the user had typed its address.
 fn visit(browser: &Browser, url: &str) {
     browser.go("about:blank");
     browser.go(url);
@@ -133,7 +133,7 @@ fn gateway_has_its_own_page_after(leaves: Leaves) {
         let listed = place.get("/api/v1/console/sessions").json();
         listed["sessions"].as_array().unwrap().len()
     };
-    // What it left is still there, and gets nothing for a key.
+    // The leftovers of that program are still there, and get nothing for a key.
     let link = place.post("/api/v1/console/link", &json!({})).json();
     let (_, key) = link["url"].as_str().unwrap().split_once('#').unwrap();
     visit(&browser, &format!("{url}#{key}"));
@@ -149,7 +149,7 @@ fn worker_of_an_earlier_program_gets_no_session() {
 }
 
 #[test]
-fn cached_page_of_an_earlier_program_gets_no_session() {
+fn cached_page_of_earlier_program_gets_no_session() {
     gateway_has_its_own_page_after(Leaves::CachedPage);
 }
 
@@ -170,7 +170,7 @@ fn page_of_an_earlier_run_says_so() {
     browser.until_reads("the gateway was started again");
     browser.go(&format!("http://{before}/"));
     browser.until_reads("`switchboard console`");
-    // At the usual address the page is there, and signs nobody in.
+    // At the usual address the page exists, but does not sign in.
     let (_, key) = place.link.split_once('#').unwrap();
     browser.go(&format!("http://{address}/#{key}"));
     browser.until_reads("Only the console's own page signs in");

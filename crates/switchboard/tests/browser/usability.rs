@@ -1,4 +1,4 @@
-//! The console as a person reads it: words, places and colours, not only that something is there.
+//! The console as the user sees it: words, layout and colours, not only content.
 
 use serde_json::{Value, json};
 use switchboard_test_support::until;
@@ -8,7 +8,7 @@ use crate::{
     place::Place,
 };
 
-/// An error without a place to break it.
+/// An error without a place for a line break.
 fn long_error() -> String {
     format!("cannot open {} and never will", "very-long-name".repeat(20))
 }
@@ -39,14 +39,14 @@ pub(crate) fn pages(browser: &Browser, name: &str) {
     browser.look(1280, false);
 }
 
-/// How far the page is wider than the window.
+/// Pixels by which the page is wider than the window.
 fn over(browser: &Browser) -> i64 {
     let script =
         "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
     browser.execute(script, &json!([])).as_i64().unwrap()
 }
 
-/// The rectangle of the first element that is found: left, top, right, bottom.
+/// The rectangle of the first matching element: left, top, right, bottom.
 #[track_caller]
 pub(crate) fn rectangle(browser: &Browser, css: &str) -> [i64; 4] {
     browser.find(css);
@@ -86,7 +86,7 @@ fn tried_tool_shows_its_result_once() {
         "{result}"
     );
     assert!(!result.contains("left out"), "{result}");
-    // A person sees who called in the activity: the console.
+    // The activity names the console as the client.
     browser.go(&place.url("activity"));
     browser.until_reads("files:read_file");
     let client = text_of(&browser, "main tbody td[data-label=Client]");
@@ -102,7 +102,7 @@ fn suspicious_tool_needs_a_second_look() {
     let calm = json!({ "tools": [tool("lookup", "Looks a word up.")] });
     let place = Place::new(&["words"], &calm, &json!({}));
     place.open(&browser);
-    // It is approved at first sight, and changes then.
+    // The tool is approved at first sight, and then changes.
     until("it is approved", || {
         let said = place.get("/api/v1/trust/words?tool=lookup").json();
         said["approved"].is_object()
@@ -111,7 +111,7 @@ fn suspicious_tool_needs_a_second_look() {
     place.plan(&json!({ "tools": [tool("lookup", evil)] }));
     place.post("/api/v1/servers/words/restart", &json!({}));
     until("it is asked about", || !place.waiting().is_empty());
-    // The command line counts what is held back as suspicious, too.
+    // The command line counts held tools as suspicious, too.
     let table = place.command(&["trust"]);
     let row = table.lines().find(|line| line.starts_with("words "));
     let row: Vec<_> = row.unwrap().split_whitespace().collect();
@@ -139,7 +139,7 @@ fn suspicious_tool_needs_a_second_look() {
     browser.click(&browser.by_role("button", "Cancel"));
     assert_eq!(place.waiting().len(), 1, "nothing was decided");
 
-    // The same among the tools.
+    // The page of tools behaves in the same way.
     browser.go(&place.url("tools"));
     browser.until_reads("changed since it was approved");
     browser.until(READY);
@@ -167,12 +167,12 @@ fn tools_filter_ends_with_the_page() {
     browser.click(&browser.find("main .crumb a"));
     browser.until_reads("files:delete_file");
     assert!(!shown("mail:read_file"));
-    // By the menu, there is none.
+    // The menu clears the filter.
     for away in ["#overview", "#tools"] {
         browser.click(&browser.find(&format!("#pages a[href='{away}']")));
     }
     browser.until_reads("mail:read_file");
-    // Nor if the menu is used on the page itself.
+    // It does so on the page itself, too.
     browser.execute("document.querySelector('main select').focus()", &json!([]));
     browser.choose("main select", "files");
     browser.until("!document.querySelector('main').innerText.includes('mail:read_file')");
@@ -203,14 +203,15 @@ fn page_greys_out_while_the_gateway_is_away() {
     browser.until_reads("files");
     let look = "return [getComputedStyle(document.getElementById('main')).filter, Number(getComputedStyle(document.getElementById('main')).opacity)]";
     assert_eq!(browser.execute(look, &json!([])), json!(["none", 1]));
-    // As if the network were gone: the gateway itself would have another address when it starts again.
+    // The test cuts the network instead of stopping the gateway, which would have another address after a
+    // restart.
     let offline = |is: bool| {
         let how = json!({ "offline": is, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1 });
         browser.cdp("Network.enable", &json!({}));
         browser.cdp("Network.emulateNetworkConditions", &how);
     };
     offline(true);
-    // A stream that is open is not cut by that, but by leaving the page and coming back.
+    // An open stream is not affected; leaving the page and returning opens a new one.
     browser.execute(
         "dispatchEvent(new Event('pagehide')); dispatchEvent(new Event('pageshow'))",
         &json!([]),
@@ -250,7 +251,7 @@ fn reads_of_the_console_are_not_activity() {
     assert_eq!(calls["activity"], json!([]));
     browser.go(&place.url("overview"));
     browser.until("document.querySelector('.tile[data-key=\"Calls in the last minute\"] dd').innerText === '0'");
-    // What a person does there counts, and so do other ways to call.
+    // Calls that the user makes on a page count, and so do other calls.
     browser.go(&place.url("memory/new"));
     browser.fill(&browser.by_role("textbox", "Content"), "Ada works at Acme.");
     browser.click(&browser.find("main form button.primary, main form button[type=submit]"));
@@ -296,7 +297,7 @@ fn long_error_leaves_the_columns_in_place() {
     let table = rectangle(&browser, "main table");
     let page = rectangle(&browser, "main .page");
     assert!(table[2] <= page[2] - 20, "{table:?} in {page:?}");
-    // The columns are where they are without the error.
+    // The columns have the same places without the error.
     let before = rectangle(&browser, "main thead th:nth-child(4)");
     browser.choose("main select[aria-label=Outcome]", "ok");
     browser.until("document.querySelectorAll('main tbody tr').length === 1");
@@ -313,7 +314,7 @@ fn long_error_leaves_the_columns_in_place() {
 }
 
 #[test]
-fn waits_for_people_are_not_latency() {
+fn approval_time_is_not_latency() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -345,7 +346,7 @@ fn waits_for_people_are_not_latency() {
 }
 
 #[test]
-fn servers_are_counted_in_the_words_of_the_command_line() {
+fn server_states_match_the_command_line() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -368,7 +369,7 @@ fn servers_are_counted_in_the_words_of_the_command_line() {
             &json!([]),
         );
         assert_eq!(states, "disabled,idle,parked", "{page}");
-        // Marks of one column begin at one place.
+        // The marks of a column are aligned.
         let lefts = browser.execute(
             "const marks = [...document.querySelectorAll('.server-list > li > .mark, .servers td[data-label=State] > .mark')];
             return [...new Set(marks.map((one) => Math.round(one.getBoundingClientRect().left)))]",
@@ -394,7 +395,7 @@ fn servers_are_counted_in_the_words_of_the_command_line() {
 }
 
 #[test]
-fn notices_cover_no_heading_and_go_with_the_page() {
+fn notices_cover_no_heading_and_close_on_navigation() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -464,7 +465,8 @@ fn first_approval_is_open_on_a_wide_screen() {
     browser.look(390, false);
     browser.until("!document.querySelector('.split-main').checkVisibility()");
     browser.look(1280, false);
-    // One is decided; from the history, the next that waits is opened where those that wait are.
+    // One request is decided. From the history, a click opens the next pending one in the list of pending
+    // requests.
     let id = place.waiting().last().unwrap()["id"]
         .as_str()
         .unwrap()
@@ -513,13 +515,13 @@ fn fresh_install_says_what_to_do_first() {
         let found = browser.barriers();
         assert!(found.is_empty(), "{found}");
     }
-    // The built-in memory is no server of one's own; another one is.
+    // The built-in memory does not count as a server of the user.
     place.command(&["add", "time", "--", "true"]);
     browser.until("document.querySelector('.first-steps') === null");
 }
 
 #[test]
-fn page_and_help_say_how_long_a_link_works() {
+fn page_and_help_state_the_link_lifetime() {
     let Some(browser) = Browser::start() else {
         return;
     };

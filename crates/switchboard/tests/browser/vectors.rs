@@ -1,10 +1,10 @@
-//! Texts that a hostile server or client may send in the hope that a page takes them for more than text.
+//! Texts that a hostile server or client may send in the hope that a page treats them as more than text.
 //!
-//! Whatever would run sets `canary`, opens a dialog, or asks a host that does not exist for something.
+//! Code in them that runs sets `canary`, opens a dialog, or sends a request to a host that does not exist.
 
-/// Each by itself, short enough for a name.
+/// Each is short enough for a name.
 pub(crate) const VECTORS: [&str; 53] = [
-    // Elements that run.
+    // Elements that run code.
     "<script>window.canary=1</script>",
     "<ScRiPt>window.canary=1</sCrIpT >",
     "<script src=https://evil.example/x.js></script>",
@@ -15,7 +15,7 @@ pub(crate) const VECTORS: [&str; 53] = [
     "<iframe srcdoc='<script>parent.canary=1</script>'>",
     "<object data=javascript:canary=1></object>",
     "<embed src=https://evil.example/x.swf>",
-    // Handlers of events.
+    // Event handlers.
     "<img src=x onerror=window.canary=1>",
     "<img src=x onerror=\"alert(1)\">",
     "<IMG SRC=x OnErRoR=alert(1)>",
@@ -29,13 +29,13 @@ pub(crate) const VECTORS: [&str; 53] = [
     "<marquee onstart=window.canary=1>x</marquee>",
     "<p style='animation:x' onanimationstart=canary=1>",
     "<div onpointerenter=alert(1)>over me</div>",
-    // Drawings and formulas.
+    // SVG and MathML.
     "<svg onload=window.canary=1>",
     "<svg><script>window.canary=1</script></svg>",
     "<svg><animate onbegin=window.canary=1 attributeName=x>",
     "<svg><a xlink:href=javascript:canary=1><text y=9>x",
     "<math><mi xlink:href=data:x,<script>alert(1)</script>",
-    // Addresses.
+    // URLs.
     "javascript:window.canary=1",
     "JaVaScRiPt:alert(1)",
     "java\tscript:alert(1)",
@@ -48,7 +48,7 @@ pub(crate) const VECTORS: [&str; 53] = [
     "<base href=https://evil.example/>",
     "<link rel=stylesheet href=https://evil.example/x.css>",
     "<style>@import 'https://evil.example/x.css'</style>",
-    // Ways out of attributes, comments, scripts and templates.
+    // Escapes from attributes, comments, scripts and templates.
     "\"><img src=x onerror=window.canary=1>",
     "'><svg onload=window.canary=1>",
     "--><script>window.canary=1</script><!--",
@@ -65,7 +65,7 @@ pub(crate) const VECTORS: [&str; 53] = [
     "__proto__",
 ];
 
-/// One word that has no place to break.
+/// One word without a place for a line break.
 pub(crate) fn long_word() -> String {
     "Wort".repeat(5_000)
 }

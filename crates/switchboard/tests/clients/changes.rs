@@ -1,4 +1,4 @@
-//! A server that is added while clients are there: they are told.
+//! A server that is added while clients are connected: they are notified.
 
 use serde_json::{Value, json};
 use switchboard_test_support::Tools;
@@ -6,7 +6,7 @@ use switchboard_test_support::Tools;
 use crate::support::{Client, Door, Kind, Place};
 
 #[test]
-fn the_typescript_sdk_hears_of_a_new_server() {
+fn typescript_v1_is_notified_of_a_new_server() {
     hears(&[
         (Kind::TypescriptV1, Door::Http),
         (Kind::TypescriptV1, Door::Stdio),
@@ -14,15 +14,14 @@ fn the_typescript_sdk_hears_of_a_new_server() {
 }
 
 #[test]
-fn the_typescript_sdk_of_the_second_line_hears_of_a_new_server() {
+fn typescript_v2_is_notified_of_a_new_server() {
     hears(&[
         (Kind::TypescriptV2, Door::Http),
         (Kind::TypescriptV2, Door::Stdio),
     ]);
 }
 
-/// Clients that are connected when the configuration changes, and see the new tools without having
-/// asked.
+/// Clients that are connected when the configuration changes, and receive the new tools without asking.
 #[track_caller]
 fn hears(kinds: &[(Kind, Door)]) {
     let Some(tools) = Tools::peers() else { return };
@@ -51,7 +50,7 @@ fn hears(kinds: &[(Kind, Door)]) {
 
     place.set_servers(&["everything", "second"]);
     for client in clients {
-        // There may be news before the news: the server comes first, and its tools when they are known.
+        // There may be an earlier notification: the server is added first, and its tools are known later.
         let mut change = client.step("changed");
         while !has(&change, "second__echo") {
             change = client.step("changed");

@@ -1,4 +1,4 @@
-//! The MCP Inspector's command line: one process for each question.
+//! The command line of the MCP Inspector: one process per request.
 
 use std::process::{Command, Stdio};
 
@@ -8,7 +8,7 @@ use switchboard_test_support::Tools;
 use crate::support::{Door, Place};
 
 #[test]
-fn the_inspector_asks_over_http() {
+fn inspector_works_over_http() {
     let Some(tools) = Tools::peers() else { return };
     let place = Place::with_gateway(tools);
     check_tools(&place, Door::Http, "legacy");
@@ -38,14 +38,14 @@ fn the_inspector_asks_over_http() {
 }
 
 #[test]
-fn the_inspector_asks_on_a_pipe() {
+fn inspector_works_over_stdio() {
     let Some(tools) = Tools::peers() else { return };
     let place = Place::with_gateway(tools);
     check_tools(&place, Door::Stdio, "legacy");
 }
 
 #[test]
-fn the_inspector_asks_in_the_newest_revision() {
+fn inspector_works_in_the_newest_revision() {
     let Some(tools) = Tools::peers() else { return };
     let place = Place::with_gateway(tools);
     check_tools(&place, Door::Http, "modern");
@@ -71,7 +71,7 @@ fn check_tools(place: &Place, door: Door, era: &str) {
     assert_eq!(called["content"][0]["text"], "Echo: hello", "{called}");
 }
 
-/// One question, and what it prints.
+/// Sends one request and returns the output.
 #[track_caller]
 fn ask(place: &Place, door: Door, era: &str, args: &[&str]) -> Value {
     let mut command = Command::new(place.tools.node());

@@ -1,8 +1,8 @@
-//! Clients that nobody here wrote, through the gateway as they would use it: over HTTP with the token
-//! and as the program on their pipe, with the reference server `server-everything` or the built-in memory behind it.
+//! Third-party clients, through the gateway as they would use it: over HTTP with the token, and with the
+//! program on a pipe; behind it is the reference server `server-everything` or the built-in memory.
 //!
-//! The clients are small programs on the SDKs (`scripts/`) that say what happens to them, one JSON
-//! object per line, and the MCP Inspector's command line. `./test` installs what they are made of.
+//! The clients are small programs on the SDKs (`scripts/`) that report each step as one JSON object per line,
+//! and the command line of the MCP Inspector. `./test` installs what they need.
 #![allow(
     clippy::expect_used,
     clippy::panic,

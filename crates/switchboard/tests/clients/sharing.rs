@@ -22,7 +22,7 @@ fn clients_of_every_kind_share_one_server() {
         client.step("connected");
         client.says("called", &json!({ "text": "Echo: hello" }));
     }
-    // All of them are there, and have been answered.
+    // All clients are connected and have their responses.
     assert_eq!(place.started().len(), 1);
     let seen = place.witnessed();
     let handshakes = seen.iter().filter(|seen| seen["method"] == "initialize");
@@ -36,7 +36,7 @@ fn clients_of_every_kind_share_one_server() {
 }
 
 #[test]
-fn a_client_without_a_gateway_has_one_of_its_own_and_another_joins_it() {
+fn client_starts_a_gateway_that_another_joins() {
     let Some(tools) = Tools::peers() else { return };
     let place = Place::new(tools);
     let way = json!({ "command": place.stdio(&[]) });
@@ -47,7 +47,7 @@ fn a_client_without_a_gateway_has_one_of_its_own_and_another_joins_it() {
     });
     let mut first = Client::start_with(&place, Kind::TypescriptV1, &[way, job]);
     first.step("connected");
-    // It is the first to ask, so that the server's tools may come later than the answer.
+    // This client is the first, so the server's tools may become known only after the response.
     let mut tools = first.step("tools");
     while !names(&tools).contains(&json!("everything__echo")) {
         tools = first.step("changed");

@@ -1,4 +1,4 @@
-//! Every client, at both doors: tools, progress, prompts, resources, completion, and a call withdrawn.
+//! Every client, at both doors: tools, progress, prompts, resources, completion, and a cancelled call.
 
 use serde_json::{Value, json};
 use switchboard_test_support::{Tools, until};
@@ -8,17 +8,17 @@ use crate::support::{Client, Door, Kind, Place};
 const PARTS: [&str; 5] = ["tools", "progress", "prompts", "resources", "cancel"];
 
 #[test]
-fn the_typescript_sdk() {
+fn typescript_v1() {
     tour(Kind::TypescriptV1, false, &PARTS);
 }
 
 #[test]
-fn the_typescript_sdk_of_the_second_line() {
+fn typescript_v2() {
     tour(Kind::TypescriptV2, false, &PARTS);
 }
 
 #[test]
-fn the_typescript_sdk_of_the_second_line_in_the_newest_revision() {
+fn typescript_v2_in_the_newest_revision() {
     tour(
         Kind::TypescriptV2,
         true,
@@ -27,12 +27,12 @@ fn the_typescript_sdk_of_the_second_line_in_the_newest_revision() {
 }
 
 #[test]
-fn the_python_sdk() {
+fn python() {
     tour(Kind::Python, false, &PARTS);
 }
 
 #[test]
-fn the_python_sdk_in_the_newest_revision() {
+fn python_in_the_newest_revision() {
     tour(Kind::Python, true, &PARTS);
 }
 
@@ -47,7 +47,7 @@ fn fastmcp_in_the_newest_revision() {
 }
 
 #[test]
-fn one_server_alone_keeps_its_names() {
+fn single_server_view_keeps_names() {
     let Some(tools) = Tools::peers() else { return };
     let place = Place::with_gateway(tools);
     let untouched = json!({ "prefix": "", "modern": false, "parts": PARTS });
@@ -62,7 +62,7 @@ fn one_server_alone_keeps_its_names() {
         client.leaves();
     }
 
-    // Not only the names: whatever the server lists arrives as it is.
+    // Not only the names: everything that the server lists arrives unchanged.
     let without = json!({ "command": [place.tools.node(), place.tools.everything()] });
     let lists = |way: &Value| {
         let job = [way.clone(), json!({ "prefix": "", "parts": ["lists"] })];
@@ -72,7 +72,7 @@ fn one_server_alone_keeps_its_names() {
         client.leaves();
         lists
     };
-    // The gateway says of itself that it answers questions, and so this server lists tools that ask some.
+    // The gateway declares that it answers questions, so this server lists tools that ask some.
     let asking = [
         "get-roots-list",
         "trigger-elicitation-request",
@@ -92,7 +92,7 @@ fn one_server_alone_keeps_its_names() {
     assert_eq!(without_asking(lists(&stdio)), own);
 }
 
-/// These parts of the tour at both doors, in the direct view.
+/// Runs these parts of the tour at both doors, in the direct view.
 #[track_caller]
 fn tour(kind: Kind, modern: bool, parts: &[&str]) {
     let Some(tools) = Tools::peers() else { return };
@@ -114,7 +114,7 @@ fn tour(kind: Kind, modern: bool, parts: &[&str]) {
     assert_eq!(place.started().len(), 1, "one server for all");
 }
 
-/// What the client says during its tour.
+/// Checks the client's output during its tour.
 #[track_caller]
 fn check(place: &Place, client: &Client, prefix: &str, uri_prefix: &str, parts: &[&str]) {
     let has = |line: &Value, name: &str| {
@@ -175,7 +175,7 @@ fn check(place: &Place, client: &Client, prefix: &str, uri_prefix: &str, parts: 
     }
 }
 
-/// Whether the last call that would take minutes was withdrawn.
+/// Returns `true` if the last call that would take minutes was cancelled.
 fn is_withdrawn(seen: &[Value]) -> bool {
     let is_long = |message: &&Value| message["params"]["arguments"]["duration"] == 600;
     let call = seen.iter().rfind(is_long).expect("it was called");

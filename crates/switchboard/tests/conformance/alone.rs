@@ -1,4 +1,4 @@
-//! The fixture server by itself: what is asked of the gateway has to be possible.
+//! The fixture server on its own: the requirements for the gateway have to be possible.
 
 use crate::{fixture::Listening, suite::Suite};
 
@@ -10,21 +10,21 @@ fn passes(revisions: &str, requirements: &str) {
 }
 
 #[test]
-fn a_server_of_the_old_revisions_passes_the_old_requirements() {
+fn old_server_passes_the_old_requirements() {
     passes("legacy", "2025-11-25");
 }
 
 #[test]
-fn a_server_of_the_new_revision_passes_the_new_requirements() {
+fn new_server_passes_the_new_requirements() {
     passes("2026-07-28", "2026-07-28");
 }
 
 #[test]
-fn a_server_of_all_revisions_passes_the_old_requirements() {
+fn dual_server_passes_the_old_requirements() {
     passes("both", "2025-11-25");
 }
 
 #[test]
-fn a_server_of_all_revisions_passes_the_new_requirements() {
+fn dual_server_passes_the_new_requirements() {
     passes("both", "2026-07-28");
 }

@@ -14,10 +14,10 @@ use crate::{
 const OLD: &str = "2025-11-25";
 const NEW: &str = "2026-07-28";
 
-/// How often what may depend on the order of messages is run.
+/// The number of runs of scenarios that may depend on the order of messages.
 const TIMES: usize = 5;
 
-/// Runs the suite through a gateway with this server, and compares with what cannot be.
+/// Runs the suite through a gateway with this server, and compares the failures with the known limits.
 fn passes_through(server: &Value, requirements: &str, bounds: &[Bound]) {
     let Some(suite) = Suite::find() else { return };
     let home = Home::new(json!({}));
@@ -45,7 +45,7 @@ fn passes_through(server: &Value, requirements: &str, bounds: &[Bound]) {
     gateway.stop();
 }
 
-/// Everything else passes, and what is named does not.
+/// Checks that exactly the known checks fail.
 #[track_caller]
 fn compare(failures: &Failures, bounds: &[Bound]) {
     let named: BTreeSet<&str> = bounds.iter().map(|bound| bound.check).collect();
@@ -113,21 +113,21 @@ fn new_clients_of_an_old_server_over_http() {
 }
 
 #[test]
-fn old_clients_of_a_server_of_all_revisions_on_pipes() {
+fn old_clients_of_a_dual_server_on_pipes() {
     piped("both", OLD, &[]);
 }
 
 #[test]
-fn old_clients_of_a_server_of_all_revisions_over_http() {
+fn old_clients_of_a_dual_server_over_http() {
     over_http("both", OLD, &[]);
 }
 
 #[test]
-fn new_clients_of_a_server_of_all_revisions_on_pipes() {
+fn new_clients_of_a_dual_server_on_pipes() {
     piped("both", NEW, &[]);
 }
 
 #[test]
-fn new_clients_of_a_server_of_all_revisions_over_http() {
+fn new_clients_of_a_dual_server_over_http() {
     over_http("both", NEW, &[]);
 }

@@ -1,11 +1,11 @@
-//! What no gateway can carry from one era to the other.
+//! The checks that no gateway can pass between the eras.
 
 /// A check that cannot pass.
 #[derive(Debug)]
 pub(crate) struct Bound {
     /// `scenario:check`.
     pub(crate) check: &'static str,
-    /// Why, for whoever reads that it passes after all.
+    /// The reason, shown if the check passes after all.
     #[allow(
         dead_code,
         reason = "it is read by people, in the message of a failed test"
@@ -17,11 +17,11 @@ const fn bound(check: &'static str, reason: &'static str) -> Bound {
     Bound { check, reason }
 }
 
-/// The extension, of which none of this is required.
+/// The tasks extension, none of which is required.
 const NO_TASKS: &str = "a server of 2025-11-25 does not know the extension for tasks, so that its tools \
                         just run, and there is no task to ask for";
 
-/// Clients of 2026-07-28 of a server of 2025-11-25. The other way round there are none.
+/// Clients of 2026-07-28 with a server of 2025-11-25. In the other direction there are no limits.
 pub(crate) const NEW_TO_OLD: &[Bound] = &[
     bound(
         "input-required-result-basic-elicitation:sep-2322-elicitation-incomplete",

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// Where it was built.
+/// The path of the program.
 pub(crate) fn program() -> &'static str {
     switchboard_test_support::fixture("protocol_fixture")
 }
@@ -17,7 +17,7 @@ pub(crate) fn piped(revisions: &str) -> Value {
     json!({ "command": program(), "args": ["--revisions", revisions, "--transport", "stdio"] })
 }
 
-/// A server that somebody else has started.
+/// A server over HTTP that the gateway does not start.
 pub(crate) struct Listening {
     pub(crate) url: String,
     child: Child,

@@ -1,8 +1,8 @@
-//! The server side of the official conformance suite: the fixture server alone, and the same server
-//! behind the gateway, where clients and servers may be of different eras.
+//! The server side of the official conformance suite: the fixture server alone, and the same server behind
+//! the gateway, where clients and servers may be of different eras.
 //!
-//! A gateway that adds no failure to what its server passes alone is transparent. What cannot cross
-//! from one era to the other is named in [`bounds`], with the reason.
+//! A gateway is transparent if it adds no failure to those of its server alone. [`bounds`] lists the checks
+//! that cannot pass between the eras, with the reasons.
 #![allow(
     clippy::expect_used,
     clippy::panic,

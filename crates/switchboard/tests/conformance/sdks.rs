@@ -1,10 +1,10 @@
 //! Servers on the official SDKs, alone and behind the gateway, over stdio and over HTTP.
 //!
-//! They are written in the style of each SDK (`tests/peers/conformance_server.*`, `tests/peers-rust`): a tool that needs
-//! an answer asks for it while it runs, as most servers do. What such a server passes alone it has to pass
-//! behind the gateway; what it fails alone is not the gateway's.
+//! They are written in the style of each SDK (`tests/peers/conformance_server.*`, `tests/peers-rust`): a tool
+//! that needs an answer asks for it while it runs, as most servers do. Every check that such a server passes
+//! alone has to pass behind the gateway; failures of the server alone are not the gateway's.
 //!
-//! The servers of both eras are part of `./test`, those of one era of `./test conformance`.
+//! Servers of both eras are part of `./test`, servers of one era are part of `./test conformance`.
 
 use std::{
     fs::{self, File},
@@ -21,11 +21,11 @@ use crate::suite::{Failures, Suite};
 const OLD: &str = "2025-11-25";
 const NEW: &str = "2026-07-28";
 
-/// The scenarios, by the beginning of their names, that are left out of the comparison. None of them is required, and
-/// they call tools that the servers do not have, so that they only tell how an unknown tool is refused.
+/// Prefixes of scenarios that are left out of the comparison. None of them is required, and they call tools
+/// that the servers do not have, so that they only show how an unknown tool is refused.
 const NOT_OFFERED: [&str; 2] = ["server-sse-polling:", "tasks-"];
 
-/// The scripts, as they are when the tests are built.
+/// The scripts, embedded when the tests are built.
 const SCRIPTS: [(&str, &str); 5] = [
     (
         "conformance_inputs.py",
@@ -62,7 +62,7 @@ enum Sdk {
     Rust(Eras),
 }
 
-/// The revisions that a server is told to speak.
+/// The revisions that a server is configured to speak.
 #[derive(Clone, Copy)]
 enum Eras {
     Both,
@@ -71,61 +71,61 @@ enum Eras {
 }
 
 #[test]
-fn a_typescript_server_of_both_eras_with_old_clients() {
+fn dual_typescript_server_with_old_clients() {
     adds_no_failure(Sdk::Typescript(Eras::Both), OLD);
 }
 
 #[test]
-fn a_typescript_server_of_both_eras_with_new_clients() {
+fn dual_typescript_server_with_new_clients() {
     adds_no_failure(Sdk::Typescript(Eras::Both), NEW);
 }
 
 #[test]
-fn a_typescript_server_of_the_old_era() {
+fn old_typescript_server() {
     adds_no_failure(Sdk::Typescript(Eras::Old), OLD);
 }
 
 #[test]
-fn a_typescript_server_of_the_new_era() {
+fn new_typescript_server() {
     adds_no_failure(Sdk::Typescript(Eras::New), NEW);
 }
 
 #[test]
-fn a_python_server_of_both_eras_with_old_clients() {
+fn dual_python_server_with_old_clients() {
     adds_no_failure(Sdk::Python, OLD);
 }
 
 #[test]
-fn a_python_server_of_both_eras_with_new_clients() {
+fn dual_python_server_with_new_clients() {
     adds_no_failure(Sdk::Python, NEW);
 }
 
 #[test]
-fn a_python_server_of_the_old_era() {
+fn old_python_server() {
     adds_no_failure(Sdk::OldPython, OLD);
 }
 
 #[test]
-fn a_rust_server_of_both_eras_with_old_clients() {
+fn dual_rust_server_with_old_clients() {
     adds_no_failure(Sdk::Rust(Eras::Both), OLD);
 }
 
 #[test]
-fn a_rust_server_of_both_eras_with_new_clients() {
+fn dual_rust_server_with_new_clients() {
     adds_no_failure(Sdk::Rust(Eras::Both), NEW);
 }
 
 #[test]
-fn a_rust_server_of_the_old_era() {
+fn old_rust_server() {
     adds_no_failure(Sdk::Rust(Eras::Old), OLD);
 }
 
 #[test]
-fn a_rust_server_of_the_new_era() {
+fn new_rust_server() {
     adds_no_failure(Sdk::Rust(Eras::New), NEW);
 }
 
-/// Runs all that a revision requires against the server alone and behind the gateway.
+/// Runs all requirements of a revision against the server alone and behind the gateway.
 #[track_caller]
 fn adds_no_failure(sdk: Sdk, revision: &str) {
     if !sdk.speaks_both() && !left_out::Suite::Conformance.is_wanted() {
@@ -137,7 +137,8 @@ fn adds_no_failure(sdk: Sdk, revision: &str) {
     );
 }
 
-/// Runs scenarios against a server alone and behind the gateway. The command lacks the word for the transport.
+/// Runs scenarios against a server alone and behind the gateway. The command lacks the argument for the
+/// transport.
 #[track_caller]
 pub(crate) fn compare(
     command: impl Fn(&Tools, &Path) -> Vec<PathBuf>,
@@ -185,7 +186,7 @@ impl Sdk {
         )
     }
 
-    /// The command, but for the word for the transport.
+    /// The command without the argument for the transport.
     fn command(self, tools: &Tools, place: &Path) -> Vec<PathBuf> {
         match self {
             Self::Typescript(eras) => {
@@ -212,7 +213,7 @@ impl Eras {
     }
 }
 
-/// Writes the scripts where they find what they import.
+/// Writes the scripts to a place where their imports can be resolved.
 fn furnish(place: &Path, tools: &Tools) {
     fs::create_dir(place).unwrap();
     for (name, text) in SCRIPTS {
@@ -266,7 +267,7 @@ fn origin(said: &Path) -> Option<String> {
     let said = fs::read_to_string(said).ok()?;
     let mut places = ["listening on ", "Uvicorn running on "].iter();
     let rest = places.find_map(|place| said.split_once(place))?.1;
-    // A line that is not whole may lack a digit.
+    // An incomplete line may lack a digit.
     let end = rest.find(char::is_whitespace)?;
     Some(rest[..end].to_owned())
 }

@@ -1,4 +1,4 @@
-//! The official suite, as a program, and what it found.
+//! The official suite as a program, and its findings.
 
 use std::{
     collections::BTreeMap,
@@ -16,11 +16,11 @@ pub(crate) struct Suite {
     script: PathBuf,
 }
 
-/// What did not pass: `scenario:check`, and what the suite says of it.
+/// Failed checks as `scenario:check`, with the message of the suite.
 pub(crate) type Failures = BTreeMap<String, String>;
 
 impl Suite {
-    /// Finds it; `None` if the tests that need it are to be left out.
+    /// Finds the suite; `None` if the tests that need it are skipped.
     pub(crate) fn find() -> Option<Self> {
         const NODE: &str = "node/bin/node";
         const SCRIPT: &str = "peers/node_modules/@modelcontextprotocol/conformance/dist/index.js";
@@ -31,7 +31,7 @@ impl Suite {
         })
     }
 
-    /// Runs everything that a revision requires, and what is run with it for visibility.
+    /// Runs everything that a revision requires, and the scenarios that are run with it for information.
     pub(crate) fn require(&self, url: &str, revision: &str) -> Failures {
         let found = self.run(url, &["--requirements", revision]);
         assert!(
@@ -50,7 +50,7 @@ impl Suite {
         found.failures
     }
 
-    /// Runs one scenario of an extension, which belongs to no revision, in the newest one.
+    /// Runs one scenario of an extension in the newest revision: extensions belong to none.
     pub(crate) fn extension(&self, url: &str, scenario: &str) -> Failures {
         let newest = ["--spec-version", "2026-07-28", "--force"];
         let found = self.run(url, &[&["--scenario", scenario], &newest[..]].concat());
@@ -109,7 +109,7 @@ impl Found {
     }
 }
 
-/// The name of a scenario from the directory of its results, `server-NAME-2026-01-02T03-04-05-678Z`.
+/// The name of a scenario, from the directory of its results: `server-NAME-2026-01-02T03-04-05-678Z`.
 fn scenario(path: &Path) -> String {
     const STAMP: usize = "-2026-01-02T03-04-05-678Z".len();
     let name = path.file_name().unwrap().to_str().unwrap();

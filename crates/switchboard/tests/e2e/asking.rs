@@ -1,4 +1,4 @@
-//! What waits for a person survives the gateway, however that ends.
+//! Pending requests survive the gateway, no matter how it ends.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use switchboard_test_support::{Home, Serve, http::Http, pipe::Pipe, server, until};
 
-/// So many calls of clients over HTTP, and as many of each of two on pipes.
+/// The number of calls over HTTP, and of calls over each of two pipes.
 struct Crowd {
     web: usize,
     each_pipe: usize,
@@ -41,7 +41,8 @@ fn home() -> Home {
     home
 }
 
-/// Has a crowd ask, ends the gateway, and starts it again: everything is there, and good once.
+/// Makes a crowd of calls wait, ends the gateway, and starts it again: all requests are still there, and each
+/// answer is delivered once.
 fn survives(crowd: &Crowd, signal: Signal) {
     let home = home();
     let mut serve = home.serve();
@@ -93,7 +94,7 @@ fn survives(crowd: &Crowd, signal: Signal) {
     serve.stop();
 }
 
-/// Whoever asks the same again gets the answer that was kept, once.
+/// A client that makes the same call again gets the stored answer, once.
 fn fetched_once(serve: &Serve<'_>, texts: &BTreeSet<String>) {
     let mut http = serve.http();
     let mut web = serve.client();
@@ -123,7 +124,7 @@ fn fetched_once(serve: &Serve<'_>, texts: &BTreeSet<String>) {
 }
 
 #[test]
-fn five_hundred_who_wait_survive_a_gateway_that_is_killed() {
+fn pending_requests_survive_a_killed_gateway() {
     let crowd = Crowd {
         web: 250,
         each_pipe: 125,
@@ -132,7 +133,7 @@ fn five_hundred_who_wait_survive_a_gateway_that_is_killed() {
 }
 
 #[test]
-fn who_waits_survives_a_gateway_that_is_stopped_and_does_not_hold_it_up() {
+fn pending_requests_survive_and_do_not_delay_shutdown() {
     let crowd = Crowd {
         web: 20,
         each_pipe: 5,

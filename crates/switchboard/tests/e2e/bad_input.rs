@@ -1,4 +1,4 @@
-//! What clients get wrong, on purpose or not.
+//! Invalid input of clients, deliberate or not.
 
 use std::{io::Write, thread};
 
@@ -19,7 +19,7 @@ fn home() -> Home {
 }
 
 #[test]
-fn names_that_do_not_exist_are_told_with_the_nearest_that_does() {
+fn unknown_name_suggests_the_nearest_one() {
     let home = home();
     let serve = home.serve();
     serve.until_known("a");
@@ -45,12 +45,12 @@ fn names_that_do_not_exist_are_told_with_the_nearest_that_does() {
 }
 
 #[test]
-fn a_tool_that_has_vanished_is_an_error_and_nothing_worse() {
+fn removed_tool_is_an_error() {
     let home = home();
     let serve = home.serve();
     serve.until_known("a");
     let mut client = serve.client();
-    // The same client is not asked to wait for the list: the call may meet either.
+    // The client does not wait for the new list: the call may come before or after it, and fails either way.
     client
         .call("a__remove_tool", json!({ "name": "echo" }))
         .unwrap();
@@ -75,7 +75,7 @@ fn post(
 }
 
 #[test]
-fn strangers_are_turned_away() {
+fn requests_without_valid_host_or_token_are_refused() {
     let home = home();
     let serve = home.serve();
     let ping = request(&json!(1), "ping", json!({}));
@@ -109,7 +109,7 @@ fn strangers_are_turned_away() {
 }
 
 #[test]
-fn what_is_no_message_is_refused() {
+fn malformed_message_is_refused() {
     let home = home();
     let serve = home.serve();
     let cases: [(&[u8], i64); 6] = [
@@ -184,7 +184,7 @@ fn parameters_of_the_wrong_shape_are_refused() {
 }
 
 #[test]
-fn a_body_that_is_too_long_is_refused_and_one_that_is_not_gets_through() {
+fn only_bodies_over_the_limit_are_refused() {
     let home = home();
     home.set_config(json!({ "results": { "maxBytes": 64 * MIB, "maxTokens": 64 * MIB }, "mcpServers": { "a": server(&[]) } }));
     let serve = home.serve();
@@ -202,7 +202,7 @@ fn a_body_that_is_too_long_is_refused_and_one_that_is_not_gets_through() {
         .len();
     assert_eq!(text, 8 * MIB);
 
-    // The gateway need not read it to its end, so it may not be possible to send it to its end.
+    // The gateway need not read the whole body, so sending it may fail.
     let mut http = serve.http();
     let _ = http.send("POST", "/mcp", &[], &call(17 * MIB));
     let answer = http.answer().unwrap();
@@ -211,7 +211,7 @@ fn a_body_that_is_too_long_is_refused_and_one_that_is_not_gets_through() {
 }
 
 #[test]
-fn lines_over_stdio_that_are_no_messages_are_refused_and_the_next_is_served() {
+fn malformed_lines_on_stdio_do_not_stop_service() {
     let home = home();
     let mut pipe = Pipe::open(&home);
     pipe.say("{");
@@ -222,7 +222,7 @@ fn lines_over_stdio_that_are_no_messages_are_refused_and_the_next_is_served() {
     let answer = pipe.finish(&Value::Null);
     assert_eq!(answer["error"]["code"], -32600, "{answer}");
     assert_eq!(pipe.request("ping", json!({}))["result"], json!({}));
-    // An id that is in use.
+    // A request ID that is already in use.
     until("a is known", || pipe.call("a__pid", json!({})).ok());
     let id = pipe.begin_call("a__echo", json!({ "text": "first", "ms": 500 }));
     pipe.say(&request(&id, "ping", json!({})));
@@ -232,7 +232,7 @@ fn lines_over_stdio_that_are_no_messages_are_refused_and_the_next_is_served() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_refused_by_a_gateway_that_was_joined_too() {
+fn joined_gateway_refuses_lines_over_the_limit() {
     let home = home();
     let serve = home.serve();
     let mut pipe = Pipe::open(&home);
@@ -244,7 +244,7 @@ fn a_line_that_is_too_long_is_refused_by_a_gateway_that_was_joined_too() {
 }
 
 #[test]
-fn a_client_that_stalls_holds_nobody_up() {
+fn stalled_client_delays_no_other() {
     let home = home();
     let serve = home.serve();
     serve.until_known("a");
@@ -268,7 +268,7 @@ fn a_client_that_stalls_holds_nobody_up() {
             Ok("x".to_owned())
         );
     }
-    // Nor does it hold up the end.
+    // It does not delay the shutdown, either.
     let mut serve = serve;
     serve.signal(Signal::TERM);
     assert!(serve.ended().success());
@@ -276,7 +276,7 @@ fn a_client_that_stalls_holds_nobody_up() {
 }
 
 #[test]
-fn a_session_is_not_open_to_another_view() {
+fn session_is_bound_to_its_view() {
     let home = home();
     let serve = home.serve();
     let client = serve.client();
@@ -287,7 +287,7 @@ fn a_session_is_not_open_to_another_view() {
         .ask("POST", "/mcp/s/a", &headers, ping.as_bytes());
     assert_eq!(answer.status, 404);
     thread::scope(|scope| {
-        // And an id is one request's at a time.
+        // A request ID belongs to one request at a time.
         serve.until_known("a");
         let mut first = client.beside();
         first.begin(&json!(5), "a__echo", json!({ "text": "x", "ms": 700 }));

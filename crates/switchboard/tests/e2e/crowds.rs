@@ -1,4 +1,4 @@
-//! Many clients at once, and clients that take without end or do not take at all.
+//! Many clients at once, and clients that read without end or not at all.
 
 use std::time::{Duration, Instant};
 
@@ -70,7 +70,7 @@ fn a_thousand_clients_at_once_are_all_served() {
     serve.stop();
 }
 
-/// Others are served, and the gateway has not grown by more than this.
+/// Checks that other clients are served, and that the gateway has not grown by more than `growth`.
 fn assert_well(client: &mut Client, pid: i32, before: u64, growth: u64) {
     for _ in 0..10 {
         assert_eq!(
@@ -88,7 +88,7 @@ fn assert_well(client: &mut Client, pid: i32, before: u64, growth: u64) {
 }
 
 #[test]
-fn a_client_over_http_that_never_reads_costs_the_others_nothing() {
+fn http_client_that_never_reads_is_harmless() {
     let home = Home::new(json!({ "a": server(&[]), "b": server(&[]) }));
     let serve = home.serve();
     serve.until_known("a");
@@ -100,7 +100,7 @@ fn a_client_over_http_that_never_reads_costs_the_others_nothing() {
     for n in 0..500 {
         deaf.begin(&json!(n), "a__big", json!({ "bytes": MIB }));
     }
-    // It goes on taking them while there is room; a moment shows where that ends.
+    // The gateway accepts results while there is room; two seconds show where that ends.
     let until = Instant::now() + Duration::from_secs(2);
     while Instant::now() < until {
         assert_well(&mut client, serve.pid(), before, 64 * MIB);
@@ -109,7 +109,7 @@ fn a_client_over_http_that_never_reads_costs_the_others_nothing() {
 }
 
 #[test]
-fn a_client_over_stdio_that_never_reads_costs_the_others_nothing() {
+fn stdio_client_that_never_reads_is_harmless() {
     let home = Home::new(json!({ "a": server(&[]), "b": server(&[]) }));
     let serve = home.serve();
     serve.until_known("a");
@@ -129,7 +129,7 @@ fn a_client_over_stdio_that_never_reads_costs_the_others_nothing() {
 }
 
 #[test]
-fn a_burst_of_calls_over_a_joined_pipe_is_answered_in_full() {
+fn joined_pipe_answers_a_burst_of_calls() {
     let home = bursting();
     let serve = home.serve();
     serve.until_known("a");
@@ -138,7 +138,7 @@ fn a_burst_of_calls_over_a_joined_pipe_is_answered_in_full() {
 }
 
 #[test]
-fn a_burst_of_calls_over_a_pipe_of_the_gateways_own_is_answered_in_full() {
+fn own_pipe_answers_a_burst_of_calls() {
     let home = bursting();
     let serve = home.serve();
     serve.until_known("a");
@@ -147,7 +147,7 @@ fn a_burst_of_calls_over_a_pipe_of_the_gateways_own_is_answered_in_full() {
 }
 
 #[test]
-fn what_a_client_asked_before_it_left_is_answered() {
+fn calls_before_end_of_input_are_answered() {
     let home = bursting();
     let serve = home.serve();
     serve.until_known("a");
@@ -167,7 +167,7 @@ fn bursting() -> Home {
     Home::new(json!({ "a": with(server(&[]), json!({ "maxQueued": 4_000 })) }))
 }
 
-/// Sends calls as fast as they are taken, while the answers are read as fast as they come.
+/// Sends calls as fast as they are accepted, while reading the responses as fast as they come.
 fn burst(mut pipe: Pipe) {
     const CALLS: u64 = 2_000;
     const BYTES: usize = 16 * 1024;

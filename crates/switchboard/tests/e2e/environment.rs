@@ -1,11 +1,11 @@
-//! The variables that a server is started with: a list, its own, and those that it may inherit.
+//! The environment of a server: a fixed list, its own variables, and the inherited ones.
 
 use std::{collections::BTreeMap, ffi::OsStr};
 
 use serde_json::json;
 use switchboard_test_support::{Home, pipe::Pipe, processes, server, until, with};
 
-/// The process of a server, once it answers.
+/// The process ID of a server, once it responds.
 fn pid(pipe: &mut Pipe, server: &str) -> i32 {
     let tool = format!("{server}__pid");
     let pid = until(&tool, || pipe.call(&tool, json!({})).ok());
@@ -21,7 +21,7 @@ const SECRETS: [&str; 5] = [
 ];
 
 #[test]
-fn server_gets_the_list_its_env_and_inherit_env() {
+fn server_gets_listed_own_and_inherited_variables() {
     let home = Home::new(json!({
         "bank": with(server(&[]), json!({ "env": { "KEY": "${env:BANK_KEY}" } })),
         "weather": with(server(&[]), json!({
@@ -89,7 +89,7 @@ fn server_gets_the_list_its_env_and_inherit_env() {
     for name in SECRETS {
         assert_eq!(all[name], "hush");
     }
-    // A guard has nothing that its server might read.
+    // A guard has no variables that its server could read.
     for server in [bank, weather] {
         assert!(seen(processes::parent(server)).is_empty());
     }

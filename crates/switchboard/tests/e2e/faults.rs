@@ -1,4 +1,4 @@
-//! Servers that crash, hang, flap or never answer, and how little the others notice.
+//! Servers that crash, hang, flap or never respond, without effect on the others.
 
 use std::{
     collections::HashSet,
@@ -17,7 +17,7 @@ fn pid_of(client: &mut Client, server: &str) -> i32 {
 }
 
 #[test]
-fn a_server_that_was_killed_is_back_for_the_next_call() {
+fn killed_server_restarts_for_the_next_call() {
     let home = Home::new(json!({ "a": server(&[]) }));
     let serve = home.serve();
     serve.until_known("a");
@@ -34,7 +34,7 @@ fn a_server_that_was_killed_is_back_for_the_next_call() {
 }
 
 #[test]
-fn a_call_that_cannot_have_reached_a_dead_server_reaches_the_next_one() {
+fn undelivered_call_goes_to_the_restarted_server() {
     let name = |n: u32| format!("s{n}");
     let home = Home::new((0..8).map(|n| (name(n), eager(server(&[])))).collect());
     let serve = home.serve();
@@ -43,7 +43,7 @@ fn a_call_that_cannot_have_reached_a_dead_server_reaches_the_next_one() {
         serve.until_known(&name(n));
         let pid = pid_of(&mut client, &name(n));
         processes::kill(pid);
-        // Nobody reads its input from now on, whether the gateway has noticed or not.
+        // From now on no process reads its input, even if the gateway has not noticed yet.
         until("it is dead", || (!processes::is_alive(pid)).then_some(()));
         let answer = client.call(
             &format!("{}__echo", name(n)),
@@ -55,7 +55,7 @@ fn a_call_that_cannot_have_reached_a_dead_server_reaches_the_next_one() {
 }
 
 #[test]
-fn an_answer_that_is_too_long_is_an_error_and_the_next_is_served() {
+fn response_over_the_limit_is_an_error() {
     let mib = 1024 * 1024;
     let whole = json!({ "requestTimeoutMs": FOREVER_MS, "maxResultBytes": 64 * mib, "maxResultTokens": 64 * mib });
     let home = Home::new(json!({ "a": with(server(&[]), whole) }));
@@ -75,7 +75,7 @@ fn an_answer_that_is_too_long_is_an_error_and_the_next_is_served() {
 }
 
 #[test]
-fn a_server_that_never_answers_delays_nobody() {
+fn mute_server_delays_no_other() {
     let mute = || {
         with(
             server(&["--mute"]),
@@ -106,7 +106,7 @@ fn a_server_that_never_answers_delays_nobody() {
 }
 
 #[test]
-fn a_call_that_hangs_ends_at_its_time_and_the_server_is_told() {
+fn hanging_call_times_out_and_is_cancelled() {
     let home = Home::new(json!({}));
     let seen = home.text("seen");
     home.set_servers(json!({
@@ -129,7 +129,7 @@ fn a_call_that_hangs_ends_at_its_time_and_the_server_is_told() {
     serve.stop();
 }
 
-/// Waits until the server has been told that the call that hangs is withdrawn.
+/// Waits until the server is notified that the hanging call was cancelled.
 fn withdrawn(home: &Home) {
     until("the server is told", || {
         let lines = home.lines("seen");
@@ -152,7 +152,7 @@ fn until_it_hangs(home: &Home) {
 }
 
 #[test]
-fn what_a_client_withdraws_over_http_is_withdrawn_from_the_server() {
+fn cancellation_over_http_reaches_the_server() {
     let home = Home::new(json!({}));
     let seen = home.text("seen");
     home.set_servers(json!({ "a": server(&["--seen", &seen]) }));
@@ -161,7 +161,7 @@ fn what_a_client_withdraws_over_http_is_withdrawn_from_the_server() {
     let mut client = serve.client();
     client.begin(&json!("mine"), "a__hang", json!({}));
     until_it_hangs(&home);
-    // A stranger with the same id is another.
+    // The same ID of another client is another request.
     let mut other = serve.client();
     other.tell("notifications/cancelled", json!({ "requestId": "mine" }));
     assert_eq!(
@@ -185,7 +185,7 @@ fn what_a_client_withdraws_over_http_is_withdrawn_from_the_server() {
 }
 
 #[test]
-fn what_a_client_withdraws_over_stdio_is_withdrawn_from_the_server() {
+fn cancellation_over_stdio_reaches_the_server() {
     let home = Home::new(json!({}));
     let seen = home.text("seen");
     home.set_servers(json!({ "a": server(&["--seen", &seen]) }));
@@ -208,7 +208,7 @@ fn what_a_client_withdraws_over_stdio_is_withdrawn_from_the_server() {
 }
 
 #[test]
-fn answers_go_to_whom_they_belong_whatever_the_ids() {
+fn responses_reach_their_callers_despite_equal_ids() {
     const CLIENTS: usize = 32;
     const CALLS: usize = 15;
     let home = Home::new(json!({ "a": server(&[]), "b": server(&[]) }));
@@ -233,7 +233,7 @@ fn answers_go_to_whom_they_belong_whatever_the_ids() {
     serve.stop();
 }
 
-/// Sends all its calls before it reads an answer; the ids are the same as everybody's.
+/// Sends all its calls before it reads a response, with the same IDs as the other clients.
 fn one_of_the_crowd(serve: &Serve<'_>, who: usize, calls: usize) -> Vec<String> {
     let client = serve.client();
     let mut lines: Vec<_> = (0..calls).map(|_| client.beside()).collect();
@@ -244,7 +244,7 @@ fn one_of_the_crowd(serve: &Serve<'_>, who: usize, calls: usize) -> Vec<String> 
         } else {
             "b__echo"
         };
-        // Those that were sent last are answered first.
+        // The last calls are answered first.
         let ms = 10 * (calls - n);
         line.begin(&json!(n), tool, json!({ "text": said(n), "ms": ms }));
     }
@@ -259,7 +259,7 @@ fn one_of_the_crowd(serve: &Serve<'_>, who: usize, calls: usize) -> Vec<String> 
 }
 
 #[test]
-fn a_server_that_dies_takes_only_its_own_calls_along() {
+fn crashed_server_fails_only_its_own_calls() {
     let home = Home::new(json!({ "a": server(&[]), "b": server(&[]) }));
     let serve = home.serve();
     serve.until_known("a");
@@ -301,7 +301,7 @@ fn a_server_that_dies_takes_only_its_own_calls_along() {
 }
 
 #[test]
-fn a_server_that_flaps_is_parked_and_left_alone() {
+fn flapping_server_is_parked() {
     let home = Home::new(json!({}));
     let starts = home.text("starts");
     home.set_servers(json!({
@@ -318,7 +318,7 @@ fn a_server_that_flaps_is_parked_and_left_alone() {
     for member in ["reason", "action", "nextTry"] {
         assert!(health[member].is_string(), "{health}");
     }
-    // It never lived for long enough to say what it offers, so it is called by its own address.
+    // The server never lived long enough to list its tools, so it is called at its own address.
     let mut direct = Client::try_open_at(serve.http(), "/mcp/s/flaps").unwrap();
     for _ in 0..20 {
         let error = direct.call("echo", json!({ "text": "x" })).unwrap_err();
@@ -345,7 +345,7 @@ fn a_server_that_flaps_is_parked_and_left_alone() {
 }
 
 #[test]
-fn a_session_that_ends_withdraws_its_calls() {
+fn ended_session_cancels_its_calls() {
     let home = Home::new(json!({}));
     let seen = home.text("seen");
     home.set_servers(json!({ "a": server(&["--seen", &seen]) }));
@@ -362,7 +362,7 @@ fn a_session_that_ends_withdraws_its_calls() {
 }
 
 #[test]
-fn a_client_that_leaves_withdraws_its_calls() {
+fn disconnected_client_cancels_its_calls() {
     let home = Home::new(json!({}));
     let seen = home.text("seen");
     home.set_servers(json!({ "a": server(&["--seen", &seen]) }));
@@ -372,14 +372,14 @@ fn a_client_that_leaves_withdraws_its_calls() {
     pipe.begin_call("a__hang", json!({}));
     until_it_hangs(&home);
     pipe.leave();
-    // Answers may still come for a while; this one does not.
+    // Responses may still arrive for a while; this one does not.
     assert!(pipe.ended().success());
     withdrawn(&home);
     serve.stop();
 }
 
 #[test]
-fn what_a_server_writes_that_is_no_message_harms_nobody() {
+fn garbage_on_standard_output_is_harmless() {
     let noisy = "echo 'Welcome!'; echo '{'; echo '[]'; head -c 3000000 /dev/zero | tr '\\0' x >&2; echo >&2; exec \"$0\"";
     let home = Home::new(json!({
         "noisy": { "command": "sh", "args": ["-c", noisy, switchboard_test_support::fixture("mcp_fixture")] },

@@ -1,4 +1,5 @@
-//! The first time that a server is seen: its tools are there for the first client, and it is met once.
+//! First contact with a server: its tools are listed for the first client, and it is started for that only
+//! once.
 
 use std::{
     fs,
@@ -12,7 +13,7 @@ use switchboard_test_support::{
     FOREVER_MS, Home, fixture, pipe::Pipe, processes, server, until, with,
 };
 
-/// A server that does not start before it is let.
+/// A server that does not start before the test opens its gate.
 struct Gated<'a> {
     home: &'a Home,
     gate: String,
@@ -36,7 +37,7 @@ impl<'a> Gated<'a> {
         json!({ "command": command, "args": args })
     }
 
-    /// How often it was started.
+    /// The number of starts.
     fn starts(&self) -> usize {
         self.home.lines("gate.knocks").len()
     }
@@ -59,13 +60,13 @@ fn tools(pipe: &mut Pipe) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// What `add` says on standard error.
+/// The standard error of `add`.
 fn add(home: &Home, args: &[&str]) -> String {
     let words = [&["add"], args].concat();
     let done = home.run(&words);
     let said = String::from_utf8(done.stderr).unwrap();
     assert!(done.status.success(), "{said}");
-    // How long it took depends on the machine.
+    // The duration depends on the machine.
     let lines = said
         .lines()
         .map(|line| match line.split_once(" tools in ") {
@@ -75,7 +76,7 @@ fn add(home: &Home, args: &[&str]) -> String {
     lines.collect()
 }
 
-/// `add` under way.
+/// Starts `add` without waiting for it.
 fn begin_add(home: &Home, args: &[&str]) -> Child {
     let words = [&["add"], args].concat();
     let mut command = home.command(&words);
@@ -90,7 +91,7 @@ fn is_in_file(home: &Home, name: &str) -> bool {
 }
 
 #[test]
-fn add_learns_tools_with_and_without_a_gateway() {
+fn add_lists_tools_with_and_without_a_gateway() {
     let home = Home::new(json!({}));
     let said = add(&home, &["a", "--", fixture("mcp_fixture"), "--tools", "2"]);
     assert_eq!(said, "added `a`\n`a`: 12 tools\n");
@@ -109,7 +110,7 @@ fn add_learns_tools_with_and_without_a_gateway() {
 }
 
 #[test]
-fn add_says_why_tools_are_not_known_and_leaves_the_entry() {
+fn add_reports_failure_and_keeps_the_entry() {
     let home = Home::new(json!({}));
     let fails = "echo 'Error: API_KEY is missing' >&2; echo '}' >&2; exit 1";
     let done = home.run(&["add", "a", "--", "sh", "-c", fails]);
@@ -125,7 +126,7 @@ fn add_says_why_tools_are_not_known_and_leaves_the_entry() {
 }
 
 #[test]
-fn add_starts_nothing_if_told_so_or_switched_off() {
+fn add_starts_nothing_with_no_wait_or_disabled() {
     let home = Home::new(json!({}));
     let starts = home.text("starts");
     for (name, option) in [("a", "--no-wait"), ("b", "--disabled")] {
@@ -147,7 +148,7 @@ fn add_starts_nothing_if_told_so_or_switched_off() {
 }
 
 #[test]
-fn client_that_starts_while_add_learns_is_served() {
+fn client_is_served_while_add_waits() {
     let home = Home::new(json!({}));
     let gated = Gated::new(&home);
     let mut adding = begin_add(&home, &[&["a", "--"][..], &gated.words()].concat());
@@ -166,9 +167,9 @@ fn client_that_starts_while_add_learns_is_served() {
     home.until_nobody("everybody has left");
 }
 
-/// Each begins while the gateway of the one before leaves.
+/// Each starts while the gateway of the one before stops.
 #[test]
-fn adds_that_overlap_learn_all() {
+fn overlapping_adds_list_all_servers() {
     let home = Home::new(json!({}));
     let names = ["a", "b", "c", "d"];
     let mut adding: Vec<(Child, BufReader<ChildStderr>)> = Vec::new();
@@ -192,7 +193,7 @@ fn adds_that_overlap_learn_all() {
 }
 
 #[test]
-fn interrupted_add_leaves_the_entry_and_what_it_began() {
+fn interrupted_add_keeps_the_entry_and_the_start() {
     let home = Home::new(json!({}));
     let gated = Gated::new(&home);
     let mut adding = begin_add(&home, &[&["a", "--"][..], &gated.words()].concat());
@@ -210,7 +211,7 @@ fn interrupted_add_leaves_the_entry_and_what_it_began() {
 }
 
 #[test]
-fn import_learns_every_server_and_tells_of_each() {
+fn import_starts_and_reports_every_server() {
     let home = Home::new(json!({}));
     let file = home.path("other.json");
     let servers = json!({ "mcpServers": {
@@ -230,7 +231,7 @@ fn import_learns_every_server_and_tells_of_each() {
 }
 
 #[test]
-fn first_list_has_a_pasted_server_that_starts_soon() {
+fn first_list_includes_a_fast_new_server() {
     let home = Home::new(json!({ "a": server(&[]), "b": server(&[]) }));
     let mut pipe = Pipe::open(&home);
     let listed = tools(&mut pipe);
@@ -240,7 +241,7 @@ fn first_list_has_a_pasted_server_that_starts_soon() {
 }
 
 #[test]
-fn server_that_does_not_come_delays_one_list_in_its_life() {
+fn mute_server_delays_only_the_first_list() {
     let mute = with(server(&["--mute"]), json!({ "closeTimeoutMs": 100 }));
     let home = Home::new(json!({ "mute": mute }));
     let list = || {
@@ -254,12 +255,12 @@ fn server_that_does_not_come_delays_one_list_in_its_life() {
     };
     let delay = Duration::from_secs(1);
     assert!(list() >= delay);
-    // A busy machine may delay one of them by as much, but not all.
+    // A busy machine may delay one of them as much, but not all.
     until("a list does not wait", || list() < delay);
 }
 
 #[test]
-fn last_client_leaves_what_is_being_learnt_to_its_end() {
+fn gateway_finishes_listing_after_the_last_client() {
     let home = Home::new(json!({}));
     let gated = Gated::new(&home);
     home.set_servers(json!({ "a": gated.entry() }));
@@ -276,7 +277,7 @@ fn last_client_leaves_what_is_being_learnt_to_its_end() {
 }
 
 #[test]
-fn next_client_takes_over_what_is_being_learnt() {
+fn next_client_keeps_the_gateway_listing() {
     let home = Home::new(json!({}));
     let gated = Gated::new(&home);
     home.set_servers(json!({ "a": gated.entry() }));
@@ -297,7 +298,7 @@ fn next_client_takes_over_what_is_being_learnt() {
 }
 
 #[test]
-fn server_that_has_failed_keeps_nobody_waiting_at_the_end() {
+fn failed_server_does_not_delay_shutdown() {
     let mute = with(
         server(&["--mute"]),
         json!({ "initTimeoutMs": 500, "closeTimeoutMs": 100 }),
@@ -306,7 +307,7 @@ fn server_that_has_failed_keeps_nobody_waiting_at_the_end() {
     let mut pipe = Pipe::open(&home);
     pipe.leave();
     assert!(pipe.ended().success());
-    // The same server, with more time than a test has.
+    // The same server, with a timeout longer than the test.
     let mute = with(mute, json!({ "initTimeoutMs": 600_000 }));
     home.set_servers(json!({ "mute": mute }));
     let mut pipe = Pipe::open(&home);
@@ -315,7 +316,7 @@ fn server_that_has_failed_keeps_nobody_waiting_at_the_end() {
 }
 
 #[test]
-fn client_that_leaves_at_once_has_every_new_server_learnt() {
+fn brief_client_still_gets_new_servers_listed() {
     let names = ["a", "b", "c", "d", "e", "f", "g"];
     let slow = names.map(|name| (name.to_owned(), server(&["--init-delay", "300"])));
     let home = Home::new(slow.into_iter().collect());
@@ -329,9 +330,9 @@ fn client_that_leaves_at_once_has_every_new_server_learnt() {
     }
 }
 
-/// Else a few that hang would keep all others from being learnt by clients that do not stay.
+/// Otherwise a few hanging servers would keep short-lived clients from ever listing the others.
 #[test]
-fn servers_that_were_never_tried_are_started_before_those_that_failed() {
+fn untried_servers_start_before_failed_ones() {
     let patience = |ms| json!({ "initTimeoutMs": ms, "closeTimeoutMs": 100 });
     let home = Home::new(json!({}));
     let starts = |name: &str| home.text(&format!("{name}.starts"));
@@ -354,7 +355,7 @@ fn servers_that_were_never_tried_are_started_before_those_that_failed() {
     pipe.leave();
     assert!(pipe.ended().success());
     assert!(home.path("catalog/z.json").exists(), "it was learnt");
-    // It had one of the places from the beginning: so many of the others were not started before it.
+    // The server was among the first to be started: fewer others than places were started before it.
     let started = |name: &str| fs::metadata(starts(name)).and_then(|file| file.modified());
     let own = started("z").unwrap();
     let before = names.iter().filter_map(|name| started(name).ok());
@@ -363,7 +364,7 @@ fn servers_that_were_never_tried_are_started_before_those_that_failed() {
 }
 
 #[test]
-fn server_that_was_cut_off_is_learnt_when_the_next_client_leaves() {
+fn interrupted_listing_is_finished_after_the_next_client() {
     let home = Home::new(json!({}));
     let gated = Gated::new(&home);
     let entry = with(gated.entry(), json!({ "closeTimeoutMs": 100 }));

@@ -1,4 +1,4 @@
-//! One server floods everything that it can reach: the disk and the other servers are spared.
+//! One server floods everything that it can reach: the disk and the other servers are not affected.
 
 use std::{
     fs,
@@ -82,8 +82,8 @@ fn audit(home: &Home) -> Vec<Value> {
         .collect()
 }
 
-/// Calls a tool of the hostile server, and meanwhile the other server. Returns how many of its calls were answered
-/// before the flood was over: one that is held up until then is the only one.
+/// Calls a tool of the hostile server, and meanwhile the other server. Returns the number of the other's
+/// calls that were answered before the flood was over; it is 1 if the flood blocked the first one.
 fn flood(serve: &switchboard_test_support::Serve<'_>, tool: &str) -> usize {
     let mut hostile = serve.client();
     let mut good = serve.client();
@@ -130,7 +130,7 @@ fn flood_of_questions_is_refused_and_counted() {
     serve.until_known("hostile");
     serve.until_known("good");
     let before = length(&home, "switchboard.db") + length(&home, "switchboard.db-wal");
-    // What a server asks at once is bounded before anything is counted: so it takes some calls.
+    // The questions in flight are limited before any are counted, so this takes several calls.
     let refused = until("the rest is refused", || {
         flood(&serve, "ask");
         let is_full = metric(&serve, "switchboard_questions_total") >= 30;
@@ -161,7 +161,7 @@ fn flood_of_questions_is_refused_and_counted() {
     );
 }
 
-/// A number of the hostile server.
+/// A metric of the hostile server.
 fn metric(serve: &switchboard_test_support::Serve<'_>, name: &str) -> u64 {
     let text = serve.http().get("/metrics").text();
     let label = format!("{name}{{server=\"hostile\"}} ");
@@ -169,7 +169,7 @@ fn metric(serve: &switchboard_test_support::Serve<'_>, name: &str) -> u64 {
     found.map_or(0, |number| number.parse().unwrap())
 }
 
-/// A provider that counts what it is asked.
+/// A provider that records its requests.
 fn provider(asked: Arc<Mutex<Vec<Value>>>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

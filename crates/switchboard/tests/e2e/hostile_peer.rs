@@ -1,12 +1,11 @@
-//! A server that turns on its gateway: it reads the token and tries every door, in its own name and in
-//! disguise.
+//! A server that attacks its gateway: it reads the token and tries every door, openly and in disguise.
 
 use std::fs;
 
 use serde_json::{Value, json};
 use switchboard_test_support::{Home, Serve, http::Answer, until};
 
-/// The hostile server. `$1` is the program, `$2` the gateway's home, `$3` a folder for what comes of it.
+/// The hostile server. `$1` is the program, `$2` the gateway's home, `$3` a folder for the results.
 const ATTACK: &str = r#"
 sb=$1 home=$2 out=$3
 until [ -f "$out/go" ]; do sleep 0.05; done
@@ -61,7 +60,7 @@ fn pending(serve: &Serve<'_>) -> Vec<Value> {
     list["approvals"].as_array().unwrap().clone()
 }
 
-/// The address of the console and a fresh key.
+/// The address of the console and a new key.
 fn link(serve: &Serve<'_>) -> (String, String) {
     let link = serve
         .http()
@@ -129,7 +128,7 @@ fn server_is_refused_at_every_door() {
         tried += 1;
     }
     assert_eq!(tried, 18);
-    // The peer of a stranger that has nothing to show is not looked up.
+    // The gateway does not look up the process of a client without credentials.
     let guess = fs::read_to_string(out.join("guess")).unwrap();
     assert!(guess.starts_with("HTTP/1.1 401"), "{guess}");
 
@@ -151,7 +150,7 @@ fn server_is_refused_at_every_door() {
     });
     assert!(refused.contains("process of a server"), "{refused}");
 
-    // The owner is not refused, and what the record says of the decision is what the gateway saw.
+    // The owner is not refused, and the record of the decision shows what the gateway saw.
     let approved = home.run(&[
         "approvals",
         "approve",

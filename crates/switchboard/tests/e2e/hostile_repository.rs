@@ -1,4 +1,4 @@
-//! Clients that work in a repository which nobody trusts: nothing of it runs, and no server learns of it.
+//! Clients in an untrusted repository: nothing of it runs, and no server learns of it.
 
 use std::{
     env,
@@ -14,7 +14,7 @@ use switchboard_test_support::{
 };
 use tempfile::TempDir;
 
-/// The name of a program that the repository has as well.
+/// The name of a program that the repository contains, too.
 const PROBE: &str = "sb-probe";
 /// A package of the repository.
 const PACKAGE: &str = "@sb-e2e/probe";
@@ -22,7 +22,7 @@ const PACKAGE: &str = "@sb-e2e/probe";
 /// The kinds of code that the repository ships.
 const KINDS: [&str; 2] = ["program", "package"];
 
-/// A repository that ships code wherever a program might look for some. All that runs leaves a note.
+/// A repository that ships code wherever a program might look for it. All code that runs leaves a note.
 struct Repository {
     dir: TempDir,
 }
@@ -97,7 +97,7 @@ impl Repository {
         self.dir.path().join(name)
     }
 
-    /// Where code of this kind leaves its note.
+    /// The file in which code of this kind leaves its note.
     fn note(&self, kind: &str) -> PathBuf {
         self.path(format!("RAN-{kind}"))
     }
@@ -146,7 +146,7 @@ impl Repository {
     }
 }
 
-/// A directory with links to the fixture, by these names.
+/// A directory with links of these names to the fixture.
 fn programs(names: &[&str]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for name in names {
@@ -155,14 +155,14 @@ fn programs(names: &[&str]) -> TempDir {
     dir
 }
 
-/// The process of a server, once it answers.
+/// The process ID of a server, once it responds.
 fn pid(pipe: &mut Pipe, server: &str) -> i32 {
     let tool = format!("{server}__pid");
     let pid = until(&tool, || pipe.call(&tool, json!({})).ok());
     pid.parse().unwrap()
 }
 
-/// Leaves, and sees that nothing is left and nothing ran.
+/// Disconnects, and checks that no process is left and nothing ran.
 fn leave(home: &Home, mut pipe: Pipe, repository: &Repository) {
     pipe.leave();
     assert!(pipe.ended().success());
@@ -190,7 +190,7 @@ fn programs_of_the_repository_do_not_run() {
 }
 
 #[test]
-fn relative_command_means_the_folder_of_the_configuration() {
+fn relative_command_is_resolved_beside_the_configuration() {
     let repository = Repository::new();
     let home = Home::new(json!({ "relative": { "command": "./sb-relative" } }));
     symlink(fixture("mcp_fixture"), home.path("sb-relative")).unwrap();
@@ -238,7 +238,7 @@ fn servers_see_neither_directory_nor_variables_of_clients() {
             }
         }
     }
-    // Neither do the two processes of the program itself stay there.
+    // The two processes of the program itself do not stay there, either.
     for pipe in [&first, &second] {
         assert_eq!(processes::directory(pipe.pid()), Path::new("/"));
     }
@@ -268,13 +268,13 @@ fn settings_that_point_into_the_repository_are_dropped() {
 }
 
 #[test]
-fn npx_does_not_run_a_package_of_the_repository() {
+fn npx_runs_no_package_of_the_repository() {
     if Tools::need(&[]).is_none() {
         return;
     }
     tools::program("npx");
     let cache = tempfile::tempdir().unwrap();
-    // It cannot be fetched, so that it runs only if it is found in the repository.
+    // The package cannot be fetched, so it runs only if it is found in the repository.
     let npx = json!({
         "command": "npx", "args": ["-y", "--offline", PACKAGE], "start": "eager",
         "env": { "npm_config_cache": cache.path() },
@@ -289,12 +289,12 @@ fn npx_does_not_run_a_package_of_the_repository() {
     });
     leave(&home, pipe, &repository);
 
-    // There it would be found.
+    // In this directory it is found.
     let inside = with(npx, json!({ "cwd": repository.path("") }));
     home.set_servers(json!({ "npx": inside, "a": server(&[]) }));
     let mut pipe = Pipe::open_in(&home, cache.path(), &[]);
     pid(&mut pipe, "a");
-    // npm hands it to the shell that the repository names.
+    // npm runs it with the shell that the repository names.
     until("npx has run it", || {
         repository.something_ran().then_some(())
     });

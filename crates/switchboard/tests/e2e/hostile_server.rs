@@ -1,11 +1,11 @@
-//! A server that changes what it offers behind the user's back: everything is held, nothing is called.
+//! A server that changes its definitions unnoticed by the user: everything is held, nothing is called.
 
 use std::fs;
 
 use serde_json::{Value, json};
 use switchboard_test_support::{Home, Serve, mcp::Client, server, until, with};
 
-/// A server that plays a script, which a test can change while it runs.
+/// A server that plays a script, which a test can change while the server runs.
 struct Hostile {
     home: Home,
 }
@@ -27,7 +27,7 @@ impl Hostile {
         fs::rename(new, self.home.path("script.json")).unwrap();
     }
 
-    /// What it was asked to do, lists and handshakes left out.
+    /// The requests that it got, without lists and handshakes.
     fn used(&self) -> Vec<String> {
         let uses = [
             "tools/call",
@@ -78,7 +78,7 @@ fn greeting(instructions: &str) -> Value {
     }})
 }
 
-/// A script in which everything says this.
+/// A script in which every definition contains this text.
 fn everything(said: &str) -> Value {
     let mut chart = tool("Draws.");
     chart["name"] = json!("chart");
@@ -149,14 +149,14 @@ fn everything_that_changes_is_held_and_unused() {
 }
 
 #[test]
-fn a_list_that_comes_late_or_fails_lets_no_call_pass() {
+fn late_or_failed_list_blocks_calls() {
     let hostile = Hostile::new(everything("Says something."), json!({}));
     let serve = hostile.home.serve();
     serve.until_known("h");
     serve.stop();
     let late = json!({ "result": { "tools": [tool("Says more.")] }, "delayMs": 4_000 });
     let failing = json!({ "error": { "code": -32603, "message": "later" } });
-    // What comes late is waited for, and held.
+    // A late list is waited for, and its changes are held.
     for (list, code) in [(failing, -32002), (late, -32602)] {
         let mut script = everything("Says something.");
         script["tools/list"] = list;
@@ -177,7 +177,7 @@ fn a_list_that_comes_late_or_fails_lets_no_call_pass() {
 }
 
 #[test]
-fn a_tool_that_is_not_listed_is_not_called() {
+fn unlisted_tool_is_not_called() {
     let mut script = everything("Says something.");
     let mut other = tool("Says something.");
     other["name"] = json!("look");
@@ -194,7 +194,7 @@ fn a_tool_that_is_not_listed_is_not_called() {
 }
 
 #[test]
-fn pages_that_repeat_or_fail_win_nothing() {
+fn repeated_or_failed_pages_gain_nothing() {
     let mut script = everything("Says something.");
     let first = json!({ "result": { "tools": [tool("Says something.")], "nextCursor": "2" } });
     script["tools/list"] = first;

@@ -1,4 +1,4 @@
-//! Servers that fail with words for agents: people read them, cut and harmless, and agents never do.
+//! Servers that fail with text meant for agents: people see it, truncated and harmless, and agents never do.
 
 use std::{
     fs,
@@ -11,13 +11,13 @@ use std::{
 use serde_json::{Value, json};
 use switchboard_test_support::{Home, Serve, mcp::Client, server, until};
 
-/// Words for an agent, an escape sequence and a line that looks like one of a log, of a length.
+/// Instructions for an agent, an escape sequence and a forged log line, padded with this many characters.
 fn poison(length: usize) -> String {
     let start = "<IMPORTANT>POISON\x1b[31mRED\n2026-01-01T00:00:00.000Z forged ";
     format!("{start}{}", "x".repeat(length))
 }
 
-/// A server over HTTP that answers every request with this.
+/// A server over HTTP that gives this response to every request.
 fn answering(head: &'static str, body: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -52,7 +52,7 @@ fn is_harmless(text: &str) -> bool {
     !text.contains("POISON") && !text.contains("\\u001b") && !text.contains('\x1b')
 }
 
-/// Everything that an agent hears of a server that fails.
+/// Everything that an agent receives about a failing server.
 fn heard(serve: &Serve<'_>, name: &str) -> Vec<String> {
     let mut all = serve.client();
     let mut heard = vec![all.request(
@@ -135,7 +135,7 @@ fn words_of_failing_servers_reach_people_only() {
     serve.stop();
 }
 
-/// A server that lists its tool once, and then reports changes of a list that it does not give.
+/// A server that lists its tool once, and then reports changes of a list that it does not return.
 const FICKLE: &str = r#"
 import json, sys, threading, time
 lock, listed = threading.Lock(), 0
@@ -167,7 +167,7 @@ for line in sys.stdin:
 "#;
 
 #[test]
-fn lists_that_fail_again_and_again_stay_cheap() {
+fn repeatedly_failing_lists_stay_cheap() {
     let home = Home::new(json!({}));
     fs::write(home.path("fickle.py"), FICKLE).unwrap();
     let fickle = json!({ "command": "python3", "args": ["-S", home.text("fickle.py")] });

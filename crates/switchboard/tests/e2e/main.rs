@@ -1,4 +1,4 @@
-//! The gateway as its users have it: the real program, real servers, real sockets and pipes.
+//! The gateway in real use: the real program, real servers, real sockets and pipes.
 #![allow(
     clippy::expect_used,
     clippy::panic,

@@ -1,5 +1,5 @@
-//! The memory starts whatever its store is like: its tools are listed at once, and what is wrong is told where
-//! somebody asks.
+//! The memory starts in any state of its store: its tools are listed at once, and problems are reported by
+//! calls and the status.
 
 use std::{fs, os::unix::fs::FileExt};
 
@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use switchboard_test_support::{Home, pipe::Pipe, until};
 
-/// A home in which something is remembered; says the id of it.
+/// A home with memories, and the ID of one of them.
 fn furnished() -> (Home, String) {
     let home = Home::remembering();
     let mut pipe = Pipe::open_memory(&home);
@@ -32,7 +32,7 @@ fn call(pipe: &mut Pipe, tool: &str, arguments: Value) -> Value {
     answer["result"]["structuredContent"].take()
 }
 
-/// Opens the memory and sees that its tools are there.
+/// Opens the memory and checks that its tools are listed.
 fn opened(home: &Home) -> Pipe {
     let mut pipe = Pipe::open_memory(home);
     let listed = pipe.request("tools/list", json!({}));
@@ -44,7 +44,7 @@ fn opened(home: &Home) -> Pipe {
     pipe
 }
 
-/// Waits until the status says that the store does not work, and why.
+/// Waits until the status reports that the store does not work, and why.
 fn complaint(pipe: &mut Pipe) -> String {
     until("the status tells", || {
         let status = call(pipe, "get_status", json!({}));
@@ -53,7 +53,7 @@ fn complaint(pipe: &mut Pipe) -> String {
     })
 }
 
-/// The error of a call, as clients of either revision get it.
+/// The error of a call, as clients of either era receive it.
 fn errors(home: &Home, pipe: &mut Pipe, tool: &str, arguments: Value) -> (Value, String) {
     let params = json!({ "name": tool, "arguments": arguments });
     let answer = pipe.request("tools/call", params.clone());
@@ -73,7 +73,7 @@ fn errors(home: &Home, pipe: &mut Pipe, tool: &str, arguments: Value) -> (Value,
 }
 
 #[test]
-fn a_locked_store_is_told_and_works_when_the_lock_is_gone() {
+fn locked_store_is_reported_and_recovers() {
     let (home, id) = furnished();
     let lock = Connection::open(home.path("switchboard.db")).unwrap();
     lock.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;")
@@ -120,7 +120,7 @@ fn a_locked_store_is_told_and_works_when_the_lock_is_gone() {
 }
 
 #[test]
-fn a_damaged_store_is_told_with_its_repair() {
+fn damaged_store_is_reported_with_its_repair() {
     let garbage = [0xa5; 100];
     let zeros = [0; 4096];
     for what in ["beginning", "middle"] {
@@ -152,7 +152,7 @@ fn a_damaged_store_is_told_with_its_repair() {
         pipe.leave();
         assert!(pipe.ended().success());
 
-        // It says so until somebody has decided.
+        // It is reported until the user decides.
         let mut pipe = opened(&home);
         let said = complaint(&mut pipe);
         assert!(said.contains("switchboard memory repair"), "{what}: {said}");
@@ -161,7 +161,7 @@ fn a_damaged_store_is_told_with_its_repair() {
     }
 }
 
-/// A page of the file that has memories in it, counted from 1.
+/// A page of the file that contains memories, counted from 1.
 fn page_of_memories(path: &std::path::Path) -> u64 {
     let bytes = fs::read(path).unwrap();
     let text = b"the lighthouse keeper counts gulls";

@@ -1,4 +1,4 @@
-//! Whatever dies, and however badly a server behaves: nobody is left behind.
+//! No process is left behind, no matter what dies and how badly a server behaves.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn the_lot(close_ms: u32, term_ms: u32) -> Value {
         ("child", with_child("plain")),
         ("setsid", with_child("setsid")),
         ("double", with_child("double")),
-        // The server itself leaves at once, and what it started does not.
+        // The server itself exits at once, but its children do not.
         ("good-setsid", server(&["--child", "setsid"])),
         ("good-double", server(&["--child", "double"])),
     ];
@@ -32,20 +32,20 @@ fn the_lot(close_ms: u32, term_ms: u32) -> Value {
     servers.into_iter().map(entry).collect()
 }
 
-/// Starts a gateway with all of them, and waits until all of them are there.
+/// Starts a gateway with all of them, and waits until they are ready.
 fn with_everyone(home: &Home) -> Serve<'_> {
     let serve = home.serve();
     serve.until_all_ready();
     let people = home.people();
     let guards = people.iter().filter(|person| person.is_guard()).count();
     assert_eq!(guards, 10, "{people:#?}");
-    // Two more for the shells and five for the children.
+    // Ten servers, two shells and five children.
     assert_eq!(people.len() - guards, 17, "{people:#?}");
     serve
 }
 
 #[test]
-fn sigterm_leaves_nobody() {
+fn sigterm_leaves_no_process() {
     let home = Home::new(the_lot(200, 200));
     let mut serve = with_everyone(&home);
     serve.signal(Signal::TERM);
@@ -54,7 +54,7 @@ fn sigterm_leaves_nobody() {
 }
 
 #[test]
-fn sigint_leaves_nobody() {
+fn sigint_leaves_no_process() {
     let home = Home::new(the_lot(200, 200));
     let mut serve = with_everyone(&home);
     serve.signal(Signal::INT);
@@ -63,7 +63,7 @@ fn sigint_leaves_nobody() {
 }
 
 #[test]
-fn a_second_sigint_does_not_wait_and_leaves_nobody() {
+fn second_sigint_leaves_no_process_without_waiting() {
     let home = Home::new(the_lot(60_000, 60_000));
     let mut serve = with_everyone(&home);
     serve.signal(Signal::INT);
@@ -81,7 +81,7 @@ fn a_second_sigint_does_not_wait_and_leaves_nobody() {
 }
 
 #[test]
-fn sigkill_leaves_nobody() {
+fn sigkill_leaves_no_process() {
     let home = Home::new(the_lot(60_000, 60_000));
     let mut serve = with_everyone(&home);
     serve.signal(Signal::KILL);
@@ -89,10 +89,10 @@ fn sigkill_leaves_nobody() {
     home.until_nobody("after SIGKILL");
 }
 
-/// A process that panics for good ends with SIGABRT, or exits: SIGABRT stands in for both, since no
-/// input is known that makes the gateway panic.
+/// A process that panics for good ends with SIGABRT, or exits: SIGABRT stands in for both, because no input
+/// is known that makes the gateway panic.
 #[test]
-fn an_abort_leaves_nobody() {
+fn abort_leaves_no_process() {
     let home = Home::new(the_lot(60_000, 60_000));
     let mut serve = with_everyone(&home);
     serve.signal(Signal::ABORT);
@@ -101,7 +101,7 @@ fn an_abort_leaves_nobody() {
 }
 
 #[test]
-fn a_stdio_gateway_that_is_killed_leaves_nobody() {
+fn killed_stdio_gateway_leaves_no_process() {
     let home = Home::new(the_lot(60_000, 60_000));
     let mut pipe = switchboard_test_support::pipe::Pipe::open(&home);
     until("all are there", || {
@@ -112,7 +112,7 @@ fn a_stdio_gateway_that_is_killed_leaves_nobody() {
 }
 
 #[test]
-fn what_outlived_gateway_and_guards_is_swept_at_the_next_start() {
+fn next_start_sweeps_survivors() {
     let home = Home::new(the_lot(60_000, 60_000));
     let mut serve = with_everyone(&home);
     let (guards, rest): (Vec<_>, Vec<_>) = home.people().into_iter().partition(Person::is_guard);
@@ -141,7 +141,7 @@ fn what_outlived_gateway_and_guards_is_swept_at_the_next_start() {
 }
 
 #[test]
-fn a_server_that_is_killed_takes_its_children_along() {
+fn killed_server_takes_its_children_along() {
     let home = Home::new(json!({
         "a": eager(with(server(&["--child", "setsid"]), json!({ "termTimeoutMs": 200 }))),
     }));
@@ -162,7 +162,7 @@ fn a_server_that_is_killed_takes_its_children_along() {
 }
 
 #[test]
-fn a_package_behind_npx_leaves_nobody() {
+fn package_behind_npx_leaves_no_process() {
     let Some(peers) = peers() else { return };
     for signal in [Signal::TERM, Signal::KILL] {
         let home = Home::new(json!({ "everything": eager(json!({
@@ -185,7 +185,7 @@ fn a_package_behind_npx_leaves_nobody() {
     }
 }
 
-/// Where `scripts/tools.sh` installs the reference servers; `None` if the test is left out.
+/// The directory in which `scripts/tools.sh` installs the reference servers; `None` if the test is skipped.
 fn peers() -> Option<String> {
     let tools = Tools::need(&["peers/node_modules/.bin/mcp-server-everything"])?;
     tools::program("npx");
@@ -197,7 +197,7 @@ fn another_home_is_left_alone() {
     let ours = Home::new(json!({ "a": eager(server(&["--child", "double"])) }));
     let serve = ours.serve();
     serve.until_all_ready();
-    // The process between the server and its grandchild leaves at once.
+    // The process between the server and its grandchild exits at once.
     let before = until("the grandchild is alone", || {
         let people = ours.people();
         let passing = |person: &Person| person.words.ends_with("--linger double");
@@ -216,7 +216,7 @@ fn another_home_is_left_alone() {
 }
 
 #[test]
-fn a_guard_that_is_killed_is_replaced_and_nobody_is_lost() {
+fn killed_guard_is_replaced_without_leaks() {
     let entry = server(&["--ignore-eof", "--ignore-term", "--child", "double"]);
     let home = Home::new(json!({
         "a": with(entry, json!({ "closeTimeoutMs": 200, "termTimeoutMs": 200 })),
@@ -243,7 +243,7 @@ fn a_guard_that_is_killed_is_replaced_and_nobody_is_lost() {
 }
 
 #[test]
-fn a_gateway_that_has_seen_much_holds_on_to_nothing() {
+fn long_running_gateway_leaks_nothing() {
     let home = Home::new(json!({ "a": server(&[]) }));
     let serve = home.serve();
     serve.until_known("a");

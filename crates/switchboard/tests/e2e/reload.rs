@@ -24,7 +24,7 @@ fn until_not_listed(client: &mut Client, tool: &str) {
 }
 
 #[test]
-fn servers_come_and_go_and_the_others_never_notice() {
+fn added_and_removed_servers_leave_others_alone() {
     let home = Home::new(json!({ "a": server(&[]) }));
     let serve = home.serve();
     let mut client = serve.client();
@@ -49,7 +49,7 @@ fn servers_come_and_go_and_the_others_never_notice() {
 }
 
 #[test]
-fn a_server_with_other_arguments_is_started_anew() {
+fn changed_arguments_restart_the_server() {
     let home = Home::new(json!({ "a": server(&[]), "b": server(&[]) }));
     let serve = home.serve();
     let mut client = serve.client();
@@ -67,7 +67,7 @@ fn a_server_with_other_arguments_is_started_anew() {
 }
 
 #[test]
-fn a_server_with_another_environment_is_started_anew() {
+fn changed_environment_restarts_the_server() {
     let entry = |value: &str| with(server(&[]), json!({ "env": { "GREETING": value } }));
     let home = Home::new(json!({ "a": entry("hello") }));
     let serve = home.serve();
@@ -77,7 +77,7 @@ fn a_server_with_another_environment_is_started_anew() {
     assert_eq!(client.call("a__env", ask.clone()), Ok("hello".to_owned()));
     home.set_servers(json!({ "a": entry("good evening") }));
     until("it has the new one", || {
-        // Meanwhile it may be leaving, or coming.
+        // Meanwhile the server may be stopping or starting.
         let said = client.call("a__env", ask.clone());
         (said == Ok("good evening".to_owned())).then_some(())
     });
@@ -85,7 +85,7 @@ fn a_server_with_another_environment_is_started_anew() {
 }
 
 #[test]
-fn other_numbers_apply_without_a_restart() {
+fn changed_limits_apply_without_a_restart() {
     let home = Home::new(json!({ "a": server(&[]) }));
     let serve = home.serve();
     let mut client = serve.client();
@@ -97,7 +97,7 @@ fn other_numbers_apply_without_a_restart() {
         slow.is_err_and(|error| error["code"] == -32005)
             .then_some(())
     });
-    // On a busy machine a call takes longer than that, too.
+    // On a busy machine a call may exceed the new limit, too.
     let after = until("a call is quick enough", || {
         client.call("a__pid", json!({})).ok()
     });
@@ -106,7 +106,7 @@ fn other_numbers_apply_without_a_restart() {
 }
 
 #[test]
-fn a_tool_that_is_denied_disappears_and_cannot_be_called() {
+fn denied_tool_disappears_and_cannot_be_called() {
     let home = Home::new(json!({ "a": server(&[]) }));
     let serve = home.serve();
     let mut client = serve.client();
@@ -128,7 +128,7 @@ fn a_tool_that_is_denied_disappears_and_cannot_be_called() {
 }
 
 #[test]
-fn a_server_that_is_switched_off_leaves_and_comes_back() {
+fn disabled_server_stops_and_can_return() {
     let home = Home::new(json!({ "a": server(&[]) }));
     let serve = home.serve();
     let mut client = serve.client();
@@ -147,7 +147,7 @@ fn a_server_that_is_switched_off_leaves_and_comes_back() {
 }
 
 #[test]
-fn a_broken_edit_is_refused_and_reported_and_changes_nothing() {
+fn broken_edit_is_reported_and_changes_nothing() {
     let home = Home::new(json!({ "a": server(&[]) }));
     let good = fs::read_to_string(home.path("switchboard.json")).unwrap();
     let serve = home.serve();
@@ -173,7 +173,7 @@ fn a_broken_edit_is_refused_and_reported_and_changes_nothing() {
         assert_eq!(pid(&mut client, "a"), before);
     }
     fs::remove_file(home.path("switchboard.json")).unwrap();
-    // However the gateway judges a file that is gone, it goes on, and so does what comes next.
+    // No matter what the gateway makes of a missing file, it continues, and reads the next one.
     home.write_config(&good);
     assert_eq!(
         client.call("switchboard__get_status", json!({})).map(drop),
@@ -184,7 +184,7 @@ fn a_broken_edit_is_refused_and_reported_and_changes_nothing() {
 }
 
 #[test]
-fn a_gateway_over_stdio_reads_its_configuration_again_too() {
+fn stdio_gateway_reloads_its_configuration() {
     let home = Home::new(json!({ "a": server(&[]) }));
     let mut pipe = Pipe::open(&home);
     until("a is known", || pipe.call("a__pid", json!({})).ok());
@@ -198,7 +198,7 @@ fn a_gateway_over_stdio_reads_its_configuration_again_too() {
 }
 
 #[test]
-fn a_wrong_configuration_at_the_start_is_said_with_its_place() {
+fn configuration_error_at_start_names_its_position() {
     let wrong: [(&str, &str); 3] = [
         (
             "{\n  \"mcpServers\": {\n    \"a\": { \"command\": 7 }\n  }\n}\n",
@@ -233,7 +233,7 @@ fn a_wrong_configuration_at_the_start_is_said_with_its_place() {
 }
 
 #[test]
-fn changes_by_command_reach_the_gateway_and_the_file() {
+fn commands_change_the_gateway_and_the_file() {
     let home = Home::new(json!({}));
     let serve = home.serve();
     let mut client = serve.client();
@@ -261,7 +261,7 @@ fn changes_by_command_reach_the_gateway_and_the_file() {
 }
 
 #[test]
-fn a_stubborn_server_has_left_before_the_new_one_is_started() {
+fn old_server_is_gone_before_its_successor_starts() {
     let entry = |tools: &str| {
         with(
             server(&["--ignore-eof", "--ignore-term", "--tools", tools]),
@@ -288,7 +288,7 @@ fn a_stubborn_server_has_left_before_the_new_one_is_started() {
 }
 
 #[test]
-fn a_file_that_is_emptied_takes_no_server_along() {
+fn emptied_file_stops_no_server() {
     let home = Home::new(json!({ "a": server(&[]) }));
     let serve = home.serve();
     let mut client = serve.client();
@@ -307,7 +307,7 @@ fn a_file_that_is_emptied_takes_no_server_along() {
 }
 
 #[test]
-fn a_file_that_is_gone_for_a_while_takes_no_server_along() {
+fn missing_file_stops_no_server() {
     let home = Home::new(json!({ "a": server(&[]) }));
     let serve = home.serve();
     let mut client = serve.client();

@@ -1,5 +1,5 @@
-//! Secrets in every place of the configuration, servers that fail with them in every way, and a search
-//! of everything that the gateway wrote or answered.
+//! Secrets in every place of the configuration, servers that fail with them in every way, and a search of
+//! everything that the gateway wrote or responded.
 
 use std::{
     fs,
@@ -16,13 +16,13 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use switchboard_test_support::{Home, PATIENCE, Serve, until};
 
-/// The secrets by name: each has characters that every encoding writes differently.
+/// The names of the secrets: each value has characters that every encoding writes differently.
 const NAMES: [&str; 16] = [
     "path", "query", "user", "header", "env", "args", "command", "cwd", "mount", "answer", "model",
     "hook", "hookurl", "stdout", "host", "quote",
 ];
 
-/// A key as a literal in the configuration, known by the name of its variable.
+/// A key as a literal in the configuration, recognized by the name of its variable.
 const LITERAL: &str = "lit3ral-of-the-file";
 
 fn secret(name: &str) -> String {
@@ -32,7 +32,7 @@ fn secret(name: &str) -> String {
     format!("{name}-k3y-Zx{}9wQ", name.len())
 }
 
-/// A server that puts what it knows into its errors.
+/// A server that puts its secrets into its errors.
 const TALKER: &str = r#"
 import json, os, sys
 for line in sys.stdin:
@@ -63,11 +63,12 @@ for line in sys.stdin:
     print(json.dumps(answer), flush=True)
 "#;
 
-/// A server that shows its key as Python encodes it, before it crashes.
+/// A server that prints its key as Python encodes it, before it crashes.
 const QUOTER: &str = "import os, sys, urllib.parse; key = os.environ['KEY']; \
     print('quoted', urllib.parse.quote(key), key.encode().hex(), file=sys.stderr); sys.exit(1)";
 
-/// A server over HTTP that answers every request with an error that repeats the request, and what it heard.
+/// A server over HTTP that answers every request with an error that repeats the request, and the requests it
+/// received.
 fn parrot() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -82,7 +83,7 @@ fn parrot() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
             let text = String::from_utf8_lossy(&heard[..read]).into_owned();
             let text = text.replace("HTTP/1.1", "");
             let key = text.lines().find(|line| line.starts_with("authorization"));
-            // Of a model only what it says in JSON is repeated.
+            // Of a model's error, only the message in JSON is repeated.
             let body = match key {
                 Some(key) if text.starts_with("POST /v1/") => {
                     json!({ "error": { "message": key } }).to_string()
@@ -129,7 +130,7 @@ fn home() -> (Home, Arc<Mutex<Vec<String>>>) {
             "header": { "url": format!("http://{parrot}/mcp"),
                         "headers": { "Authorization": "Bearer ${secret:header}" } },
             "env": { "command": "/bin/sh", "args": crash("$KEY"), "env": { "KEY": "${secret:env}" } },
-            // Excerpts of standard output have 60 bytes, which end shortly before the key does.
+            // An excerpt of standard output has 60 bytes and ends shortly before the key does.
             "stdout": { "command": "/bin/sh", "args": ["-c", "printf 'hello%040d%s\\n' 0 \"$KEY\"; exit 1"],
                         "env": { "KEY": "${secret:stdout}" } },
             "host": { "url": format!("http://${{secret:host}}.localhost:{}/mcp", parrot.port()) },
@@ -153,7 +154,7 @@ fn home() -> (Home, Arc<Mutex<Vec<String>>>) {
     (home, heard)
 }
 
-/// Every spelling of every secret. Nearly all of one is as bad as all of it.
+/// Every encoding of every secret. Almost all of a secret is as bad as all of it.
 fn needles() -> Vec<(String, String)> {
     let mut needles = Vec::new();
     let all = NAMES.iter().map(|name| ((*name).to_owned(), secret(name)));
@@ -201,7 +202,7 @@ fn search_files(folder: &Path, hits: &mut Vec<String>) {
     }
 }
 
-/// The failures of a server as its agents see them, and as a person does.
+/// Makes all servers fail, and searches the failures as agents and as people see them.
 fn fail_all(serve: &Serve<'_>, hits: &mut Vec<String>) {
     let mut client = serve.client();
     for name in [
@@ -221,7 +222,7 @@ fn fail_all(serve: &Serve<'_>, hits: &mut Vec<String>) {
             hits,
         );
     }
-    // The error is the server's own answer to its caller; what is kept of it is the gateway's.
+    // The error is the server's own response to its caller; only the stored copy is the gateway's.
     let _ = client.call("talker__say", json!({}));
     let died = client.call("talker__die", json!({}));
     search("call talker__die", format!("{died:?}").as_bytes(), hits);
@@ -235,7 +236,7 @@ fn fail_all(serve: &Serve<'_>, hits: &mut Vec<String>) {
     search("get_status", status.as_bytes(), hits);
 }
 
-/// A model and a webhook that fail with their keys in the answer.
+/// A model and a webhook that fail with their keys in the response.
 fn ask_model(serve: &Serve<'_>, heard: &Mutex<Vec<String>>, hits: &mut Vec<String>) {
     let _ = serve.client().call("talker__ask", json!({}));
     let has = |begins: &str, part: &str| {
@@ -253,11 +254,11 @@ fn ask_model(serve: &Serve<'_>, heard: &Mutex<Vec<String>>, hits: &mut Vec<Strin
             "webhook-signature",
         )
     });
-    // Its address is known to who is told; its body goes to others.
+    // The receiver knows its own address; only the body matters.
     let body = hook.split_once("\r\n\r\n").map_or("", |(_, body)| body);
     search("webhook", body.as_bytes(), hits);
     let requests = serve.http().get("/api/v1/approvals?status=failed").text();
-    // The key that the model repeats is taken out where it is read.
+    // The key that the model repeats is removed when the response is read.
     assert!(requests.contains("Bearer (key)"), "{requests}");
     let config: Value = serve.http().get("/api/v1/config").json();
     let config = &config["config"];
@@ -350,7 +351,7 @@ fn no_secret_is_in_anything_the_gateway_writes() {
             let answer = serve.http().get(&path);
             let mut body = answer.text();
             if path.ends_with("/config") {
-                // The file itself, for its owner.
+                // The file itself, shown to its owner.
                 body = body.replace(LITERAL, "");
             }
             search(&path, body.as_bytes(), &mut hits);

@@ -1,4 +1,4 @@
-//! The way up: answers first, and nothing that is not needed.
+//! Startup: responses come first, and nothing starts that is not needed.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use switchboard_test_support::{
     server, until, with,
 };
 
-/// Starts a gateway once, so that what its servers offer is known.
+/// Starts a gateway once, so that the offers of its servers are known.
 fn acquaint(home: &Home, servers: &[&str]) {
     let serve = home.serve();
     for name in servers {
@@ -23,7 +23,7 @@ fn acquaint(home: &Home, servers: &[&str]) {
 }
 
 #[test]
-fn what_is_known_is_listed_and_nothing_is_started_for_it() {
+fn known_tools_are_listed_without_a_start() {
     let home = Home::new(json!({}));
     let starts = home.text("starts");
     let slow = server(&["--init-delay", "500", "--tools", "50", "--starts", &starts]);
@@ -53,7 +53,7 @@ fn what_is_known_is_listed_and_nothing_is_started_for_it() {
 }
 
 #[test]
-fn a_call_waits_for_a_server_that_is_starting_and_runs_when_it_is_up() {
+fn call_waits_for_a_starting_server() {
     let home = Home::new(json!({ "slow": server(&["--init-delay", "1500"]) }));
     acquaint(&home, &["slow"]);
     let serve = home.serve();
@@ -66,9 +66,9 @@ fn a_call_waits_for_a_server_that_is_starting_and_runs_when_it_is_up() {
 }
 
 #[test]
-fn first_call_waits_for_a_slow_start_and_hears_of_it() {
+fn first_call_waits_and_reports_the_start() {
     let home = Home::new(json!({}));
-    // Far longer than a part of the gateway is waited for.
+    // Far longer than `waitTimeoutMs`.
     let slow = server(&["--init-delay", "2500"]);
     let config = json!({ "waitTimeoutMs": 200, "mcpServers": { "slow": slow } });
     home.set_config(config);
@@ -88,7 +88,7 @@ fn first_call_waits_for_a_slow_start_and_hears_of_it() {
 }
 
 #[test]
-fn call_waits_for_a_start_until_its_own_deadline() {
+fn call_waits_for_start_until_its_deadline() {
     let mute = with(
         server(&["--mute"]),
         json!({ "requestTimeoutMs": 1_500, "closeTimeoutMs": 200 }),
@@ -107,7 +107,7 @@ fn call_waits_for_a_start_until_its_own_deadline() {
 }
 
 #[test]
-fn start_that_fails_fails_the_call_with_the_reason() {
+fn failed_start_fails_call_with_the_reason() {
     let script = "sleep 0.5; echo 'Error: no key' >&2; exit 3";
     let home = Home::new(json!({ "bad": { "command": "sh", "args": ["-c", script] } }));
     let serve = home.serve();
@@ -123,7 +123,7 @@ fn start_that_fails_fails_the_call_with_the_reason() {
 }
 
 #[test]
-fn handshake_that_takes_too_long_names_the_key() {
+fn handshake_timeout_names_the_configuration_key() {
     let mute = with(
         server(&["--mute"]),
         json!({ "initTimeoutMs": 300, "closeTimeoutMs": 100 }),
@@ -137,7 +137,7 @@ fn handshake_that_takes_too_long_names_the_key() {
 }
 
 #[test]
-fn a_command_that_does_not_exist_parks_its_server_and_says_so() {
+fn missing_command_parks_its_server() {
     let home = Home::new(json!({
         "gone": { "command": "no-such-program-anywhere", "args": [] },
         "good": server(&[]),
@@ -160,7 +160,7 @@ fn a_command_that_does_not_exist_parks_its_server_and_says_so() {
 }
 
 #[test]
-fn a_damaged_snapshot_costs_only_its_own_server() {
+fn damaged_snapshot_affects_only_its_server() {
     let home = Home::new(json!({ "a": server(&[]), "b": server(&[]) }));
     acquaint(&home, &["a", "b"]);
     fs::write(home.path("catalog/a.json"), b"{\"server\": \"a\", \xff").unwrap();
@@ -169,7 +169,7 @@ fn a_damaged_snapshot_costs_only_its_own_server() {
     let tools = client.tools();
     assert!(tools.contains(&"b__echo".to_owned()), "{tools:?}");
     assert_eq!(serve.state("b"), "idle");
-    // The other is learnt anew.
+    // The other server is listed again.
     until("a is known again", || {
         client.tools().contains(&"a__echo".to_owned()).then_some(())
     });
@@ -188,7 +188,7 @@ fn a_damaged_snapshot_costs_only_its_own_server() {
 }
 
 #[test]
-fn an_idle_server_is_stopped_and_comes_back() {
+fn idle_server_is_stopped_and_restarted() {
     let home = Home::new(json!({
         "a": with(server(&[]), json!({ "idleStopSeconds": 1 })),
         "eager": with(eager(server(&[])), json!({ "idleStopSeconds": 1 })),
@@ -212,7 +212,7 @@ fn an_idle_server_is_stopped_and_comes_back() {
 }
 
 #[test]
-fn a_call_keeps_its_server_from_being_idle() {
+fn server_with_a_call_is_not_idle() {
     let home = Home::new(json!({
         "a": with(server(&[]), json!({ "idleStopSeconds": 1 })),
     }));
@@ -225,7 +225,7 @@ fn a_call_keeps_its_server_from_being_idle() {
 }
 
 #[test]
-fn a_new_server_is_learnt_from_and_stopped() {
+fn new_server_is_listed_and_stopped() {
     let home = Home::new(json!({ "new": with(server(&[]), json!({ "idleStopSeconds": 1 })) }));
     let serve = home.serve();
     let mut client = serve.client();
@@ -244,7 +244,7 @@ fn a_new_server_is_learnt_from_and_stopped() {
 const CHANGED: &str = "notifications/tools/list_changed";
 
 #[test]
-fn clients_of_both_kinds_hear_of_new_tools() {
+fn clients_of_both_kinds_get_new_tools() {
     let home = Home::new(json!({ "a": server(&[]) }));
     let serve = home.serve();
     serve.until_known("a");
@@ -269,7 +269,7 @@ fn clients_of_both_kinds_hear_of_new_tools() {
 }
 
 #[test]
-fn a_call_to_a_server_that_nobody_has_seen_waits_for_it() {
+fn call_to_an_unlisted_server_waits() {
     let home = Home::new(json!({
         "new": server(&["--init-delay", "1000"]),
         "wrong": { "command": "no-such-command" },
@@ -290,7 +290,7 @@ fn a_call_to_a_server_that_nobody_has_seen_waits_for_it() {
 }
 
 #[test]
-fn the_last_words_of_a_server_are_told_with_its_end() {
+fn exit_reason_includes_the_last_output() {
     let says = "echo 'no API key' >&2; exit 3";
     let home = Home::new(json!({ "a": { "command": "sh", "args": ["-c", says] } }));
     let serve = home.serve();
@@ -301,7 +301,7 @@ fn the_last_words_of_a_server_are_told_with_its_end() {
 }
 
 #[test]
-fn two_lists_that_change_at_once_are_both_learnt() {
+fn simultaneous_list_changes_are_both_read() {
     let home = Home::new(json!({ "a": server(&["--prompts"]) }));
     let serve = home.serve();
     serve.until_known("a");
@@ -320,7 +320,7 @@ fn two_lists_that_change_at_once_are_both_learnt() {
 }
 
 #[test]
-fn a_server_whose_lists_change_without_end_is_not_asked_without_end() {
+fn endless_list_changes_are_throttled() {
     let home = Home::new(json!({}));
     let asked = home.path("asked");
     let restless = server(&["--restless", &asked.display().to_string()]);
@@ -328,7 +328,7 @@ fn a_server_whose_lists_change_without_end_is_not_asked_without_end() {
     let serve = home.serve();
     serve.until_known("a");
     let mut client = serve.client();
-    // As long as it takes: calls go on, and the questions become rarer.
+    // Calls continue, and the list requests become rarer.
     for _ in 0..20 {
         assert_eq!(
             client.call("a__sleep", json!({ "ms": 100 })),
@@ -337,8 +337,8 @@ fn a_server_whose_lists_change_without_end_is_not_asked_without_end() {
     }
     let asked = home.lines("asked").len();
     assert!(
-        // The first few questions have no pause between them. Later on a call that waits for a changed list may have it
-        // asked for; no more than that.
+        // The first few list requests have no pause between them. Later, a call that waits for a changed list
+        // may request it; no more than that.
         (2..=35).contains(&asked),
         "asked {asked} times in two seconds"
     );
@@ -346,7 +346,7 @@ fn a_server_whose_lists_change_without_end_is_not_asked_without_end() {
 }
 
 #[test]
-fn a_server_that_is_new_is_announced_when_it_is_known() {
+fn new_server_is_announced_once_listed() {
     let home = Home::new(json!({}));
     let serve = home.serve();
     let mut client = serve.client();
@@ -387,7 +387,7 @@ fn progress_reaches_the_client_under_its_own_token() {
 }
 
 #[test]
-fn the_status_is_the_same_wherever_it_is_asked_for() {
+fn status_is_the_same_on_every_surface() {
     let home = Home::new(json!({
         "a": eager(server(&[])),
         "off": with(server(&[]), json!({ "enabled": false })),
@@ -433,7 +433,7 @@ fn the_status_is_the_same_wherever_it_is_asked_for() {
 }
 
 #[test]
-fn never_more_servers_are_learnt_at_a_time_than_there_are_cores() {
+fn concurrent_listings_are_limited_to_the_cores() {
     let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
     let many = 2 * cores + 2;
     let home = Home::new(json!({}));
@@ -462,7 +462,7 @@ fn never_more_servers_are_learnt_at_a_time_than_there_are_cores() {
 }
 
 #[test]
-fn servers_that_hang_give_their_places_up() {
+fn hanging_servers_give_up_their_places() {
     let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
     let mute = with(
         eager(server(&["--mute"])),

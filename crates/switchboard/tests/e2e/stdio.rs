@@ -1,4 +1,4 @@
-//! `switchboard stdio`: one gateway for all clients of a home, whoever of them came first.
+//! `switchboard stdio`: one gateway for all clients of a home, no matter which of them came first.
 
 use std::fs;
 
@@ -6,12 +6,12 @@ use rustix::process::Signal;
 use serde_json::json;
 use switchboard_test_support::{Home, pipe::Pipe, server, until};
 
-/// Calls until the server is known, and gives its process.
+/// Calls until the server is known, and returns its process ID.
 fn pid(pipe: &mut Pipe) -> String {
     until("a is known", || pipe.call("a__pid", json!({})).ok())
 }
 
-/// The process that is the gateway.
+/// The process ID of the gateway.
 fn gateway(home: &Home) -> i32 {
     until("somebody is the gateway", || {
         let holder = fs::read_to_string(home.path("run/lock")).ok()?;
@@ -24,7 +24,7 @@ fn home() -> Home {
 }
 
 #[test]
-fn who_joins_a_running_gateway_shares_its_servers() {
+fn joined_clients_share_the_servers() {
     let home = home();
     let serve = home.serve();
     serve.until_known("a");
@@ -40,7 +40,7 @@ fn who_joins_a_running_gateway_shares_its_servers() {
 }
 
 #[test]
-fn five_that_start_together_have_one_gateway() {
+fn simultaneous_clients_start_one_gateway() {
     let home = home();
     let mut pipes: Vec<_> = (0..5).map(|_| Pipe::start(&home)).collect();
     for pipe in &mut pipes {
@@ -63,7 +63,7 @@ fn five_that_start_together_have_one_gateway() {
     home.assert_nobody("all have left");
 }
 
-/// Two clients, the first of which is the gateway.
+/// Two clients, the first of which runs the gateway.
 fn pair(home: &Home) -> (Pipe, Pipe) {
     let mut first = Pipe::open(home);
     pid(&mut first);
@@ -73,12 +73,12 @@ fn pair(home: &Home) -> (Pipe, Pipe) {
 }
 
 #[test]
-fn when_the_first_is_killed_the_second_goes_on() {
+fn second_client_survives_a_killed_first() {
     let home = home();
     let (mut first, mut second) = pair(&home);
     let before = pid(&mut second);
     let lost = second.begin_call("a__hang", json!({}));
-    // A call after it, so that both have reached the gateway.
+    // The second call ensures that both have reached the gateway.
     second.call("a__echo", json!({ "text": "x" })).unwrap();
     first.kill();
     let lost = second.finish(&lost);
@@ -88,7 +88,7 @@ fn when_the_first_is_killed_the_second_goes_on() {
     assert_ne!(pid(&mut second), before);
     assert_eq!(gateway(&home), second.pid());
 
-    // And it is a gateway like any other.
+    // It is a full gateway.
     let mut third = Pipe::open(&home);
     assert_eq!(pid(&mut third), pid(&mut second));
     third.leave();
@@ -99,7 +99,7 @@ fn when_the_first_is_killed_the_second_goes_on() {
 }
 
 #[test]
-fn when_the_first_is_told_to_stop_the_second_goes_on() {
+fn second_client_survives_a_stopped_first() {
     let home = home();
     let (mut first, mut second) = pair(&home);
     pid(&mut second);
@@ -114,7 +114,7 @@ fn when_the_first_is_told_to_stop_the_second_goes_on() {
 }
 
 #[test]
-fn when_the_client_of_the_first_leaves_it_stays_for_the_second() {
+fn gateway_outlives_its_own_client() {
     let home = home();
     let (mut first, mut second) = pair(&home);
     let before = pid(&mut second);
@@ -130,7 +130,7 @@ fn when_the_client_of_the_first_leaves_it_stays_for_the_second() {
 }
 
 #[test]
-fn of_three_one_takes_over_and_the_other_joins_it() {
+fn one_survivor_takes_over_and_another_joins() {
     let home = home();
     let (mut first, mut second) = pair(&home);
     let mut third = Pipe::open(&home);
@@ -149,7 +149,7 @@ fn of_three_one_takes_over_and_the_other_joins_it() {
 }
 
 #[test]
-fn a_killed_serve_is_replaced_by_a_client_that_had_joined_it() {
+fn joined_client_replaces_a_killed_serve() {
     let home = home();
     let mut serve = home.serve();
     serve.until_known("a");
@@ -166,7 +166,7 @@ fn a_killed_serve_is_replaced_by_a_client_that_had_joined_it() {
 }
 
 #[test]
-fn answers_that_are_under_way_when_the_client_closes_its_end_are_still_given() {
+fn calls_in_flight_outlive_end_of_input() {
     let home = home();
     let mut pipe = Pipe::open(&home);
     pid(&mut pipe);
@@ -181,7 +181,7 @@ fn answers_that_are_under_way_when_the_client_closes_its_end_are_still_given() {
 }
 
 #[test]
-fn log_that_is_not_read_holds_up_nothing() {
+fn unread_log_blocks_nothing() {
     let home = home();
     let mut pipe = Pipe::open_unlogged(&home);
     pid(&mut pipe);

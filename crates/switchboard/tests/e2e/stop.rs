@@ -1,4 +1,4 @@
-//! The way down: without waiting when everybody cooperates, bounded when somebody does not.
+//! Shutdown: without waiting when all servers cooperate, bounded when one does not.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use switchboard_test_support::{
     FOREVER_MS, Home, eager, mcp::Client, pipe::Pipe, server, until, with,
 };
 
-/// A home in which nothing but an answer ends a wait.
+/// A home without timeouts: only an event ends a wait.
 fn patient(servers: Value) -> Home {
     let home = Home::new(json!({}));
     let shutdown = json!({ "totalTimeoutMs": FOREVER_MS });
@@ -16,14 +16,14 @@ fn patient(servers: Value) -> Home {
     home
 }
 
-/// A server that is given all the time there is to leave.
+/// A server with unlimited time to exit.
 fn unhurried(args: &[&str]) -> Value {
     let times = json!({ "closeTimeoutMs": FOREVER_MS, "termTimeoutMs": FOREVER_MS });
     eager(with(server(args), times))
 }
 
 #[test]
-fn twenty_servers_that_cooperate_are_not_waited_for() {
+fn cooperative_servers_stop_without_a_wait() {
     let servers = (0..20).map(|n| (format!("s{n}"), unhurried(&[])));
     let home = patient(servers.collect());
     let mut serve = home.serve();
@@ -33,9 +33,10 @@ fn twenty_servers_that_cooperate_are_not_waited_for() {
     home.assert_nobody("stopped");
 }
 
-/// A client that leaves while its gateway is still coming up: orders to stop overtake each other then.
+/// A client that disconnects while its gateway is still starting: commands to stop may then overtake each
+/// other.
 #[test]
-fn a_client_that_leaves_at_once_does_not_wait_for_servers_that_are_known() {
+fn brief_client_does_not_wait_for_listed_servers() {
     let eager = |n| {
         (
             format!("s{n}"),
@@ -57,9 +58,9 @@ fn a_client_that_leaves_at_once_does_not_wait_for_servers_that_are_known() {
     }
 }
 
-/// It has nothing to put in order, so it is not given all the time that one in use has.
+/// It has no state to save, so it does not get the full time of a server in use.
 #[test]
-fn server_that_never_answered_is_soon_gone() {
+fn server_that_never_responded_stops_early() {
     let home = patient(json!({ "s": unhurried(&["--mute", "--ignore-eof"]) }));
     let mut serve = home.serve();
     until("it is started", || {
@@ -71,7 +72,7 @@ fn server_that_never_answered_is_soon_gone() {
 }
 
 #[test]
-fn calls_under_way_are_answered_before_their_servers_leave() {
+fn calls_in_flight_are_answered_before_servers_stop() {
     let home = patient(json!({
         "one": unhurried(&[]),
         "two": unhurried(&["--ignore-eof", "--ignore-term"]),
@@ -111,7 +112,7 @@ fn calls_under_way_are_answered_before_their_servers_leave() {
 }
 
 #[test]
-fn a_stubborn_server_gets_its_time() {
+fn stubborn_server_gets_its_full_time() {
     let home = Home::new(json!({
         "deaf": eager(with(
             server(&["--ignore-eof", "--ignore-term"]),
@@ -132,7 +133,7 @@ fn a_stubborn_server_gets_its_time() {
 }
 
 #[test]
-fn the_total_bounds_what_the_servers_ask_for() {
+fn total_timeout_bounds_the_servers_timeouts() {
     let home = Home::new(json!({}));
     home.set_config(json!({
         "shutdown": { "totalTimeoutMs": 500 },
@@ -146,7 +147,7 @@ fn the_total_bounds_what_the_servers_ask_for() {
 }
 
 #[test]
-fn its_owner_sees_it_stop() {
+fn status_shows_the_shutdown() {
     let home = patient(json!({ "deaf": unhurried(&["--ignore-eof", "--ignore-term"]) }));
     let mut serve = home.serve();
     serve.until_all_ready();
@@ -175,13 +176,13 @@ fn stopping_twice_is_stopping_once() {
     until("it is stopping", || stopping(&home));
     serve.signal(Signal::TERM);
     assert!(serve.ended().success());
-    // A second SIGTERM is no reason to hurry, as a second SIGINT is.
+    // Unlike a second SIGINT, a second SIGTERM does not shorten the shutdown.
     assert!(began.elapsed() >= Duration::from_millis(600));
     home.assert_nobody("stopped");
 }
 
 #[test]
-fn signals_that_come_together_stop_it_all_the_same() {
+fn simultaneous_signals_stop_the_gateway() {
     let home = Home::new(json!({ "a": eager(server(&[])) }));
     for _ in 0..8 {
         let mut serve = home.serve();
@@ -194,7 +195,7 @@ fn signals_that_come_together_stop_it_all_the_same() {
 }
 
 #[test]
-fn a_second_sigint_skips_to_the_end() {
+fn second_sigint_skips_the_waits() {
     let home = patient(json!({ "deaf": unhurried(&["--ignore-eof", "--ignore-term"]) }));
     let mut serve = home.serve();
     serve.until_all_ready();
@@ -205,7 +206,7 @@ fn a_second_sigint_skips_to_the_end() {
     home.assert_nobody("stopped");
 }
 
-/// Whether the gateway has begun to stop, by its own words.
+/// Returns `Some` once the gateway has logged that it is stopping.
 fn stopping(home: &Home) -> Option<()> {
     let said = home.lines("stderr");
     said.iter()
@@ -214,7 +215,7 @@ fn stopping(home: &Home) -> Option<()> {
 }
 
 #[test]
-fn the_api_stops_it_too_and_twice_does_no_harm() {
+fn api_stops_the_gateway_even_when_called_twice() {
     let home = Home::new(json!({
         "good": eager(server(&[])),
         "deaf": eager(with(
@@ -228,7 +229,7 @@ fn the_api_stops_it_too_and_twice_does_no_harm() {
     for http in &mut both {
         http.send("POST", "/api/v1/shutdown", &[], b"").unwrap();
     }
-    // Whichever comes second may find the door closed; if it does not, it hears the same.
+    // The second request may be refused; otherwise it gets the same response.
     let answers: Vec<_> = both
         .iter_mut()
         .filter_map(|http| http.answer().ok())
@@ -240,7 +241,7 @@ fn the_api_stops_it_too_and_twice_does_no_harm() {
 }
 
 #[test]
-fn the_command_stops_it_and_returns_when_nobody_is_left() {
+fn stop_command_returns_when_all_are_gone() {
     let home = Home::new(json!({
         "good": eager(server(&[])),
         "deaf": eager(with(
@@ -259,7 +260,7 @@ fn the_command_stops_it_and_returns_when_nobody_is_left() {
 }
 
 #[test]
-fn a_signal_in_the_first_moment_is_heard_too() {
+fn signal_during_startup_is_handled() {
     let home = Home::new(json!({ "a": eager(server(&[])) }));
     for signal in [Signal::TERM, Signal::INT].repeat(5) {
         let mut serve = home.serve();
@@ -271,8 +272,8 @@ fn a_signal_in_the_first_moment_is_heard_too() {
 }
 
 #[test]
-fn servers_that_are_still_starting_do_not_hold_it_up() {
-    // As many as are started at a time on any machine.
+fn starting_servers_do_not_delay_shutdown() {
+    // The number of servers that start at a time on any machine.
     let mute = || {
         with(
             unhurried(&["--mute"]),
@@ -291,7 +292,7 @@ fn servers_that_are_still_starting_do_not_hold_it_up() {
         (home.people().len() == 4).then_some(())
     });
     serve.signal(Signal::TERM);
-    // Whoever waits for one of them hears that it will not come, if it has been asked for by now.
+    // A caller that waits for one of them gets an error with its name, if the call has arrived by now.
     if let Ok(answer) = waiting.http.answer() {
         let answer = answer.json();
         let message = answer["error"]["message"].as_str().unwrap_or_default();
@@ -302,7 +303,7 @@ fn servers_that_are_still_starting_do_not_hold_it_up() {
 }
 
 #[test]
-fn a_second_gateway_for_the_same_home_is_refused() {
+fn second_gateway_for_a_home_is_refused() {
     let home = Home::new(json!({ "a": server(&[]) }));
     let serve = home.serve();
     serve.until_known("a");
@@ -317,7 +318,7 @@ fn a_second_gateway_for_the_same_home_is_refused() {
 }
 
 #[test]
-fn a_call_under_way_over_a_joined_pipe_is_answered_even_when_all_is_over_at_once() {
+fn joined_call_is_answered_during_shutdown() {
     let home = Home::new(json!({ "a": server(&[]) }));
     for _ in 0..5 {
         let mut serve = home.serve();

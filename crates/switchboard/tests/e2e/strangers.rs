@@ -1,4 +1,4 @@
-//! Connections without a token: however many there are and whatever they do, the others are served.
+//! Connections without a token: no matter how many there are and what they do, the others are served.
 
 use std::{
     fs,
@@ -15,13 +15,13 @@ use serde_json::json;
 use switchboard_test_support::{Home, Serve, processes, server, until, with};
 
 const MIB: u64 = 1024 * 1024;
-/// Readers that ask for a long result and do not read it.
+/// Clients that request a long result and do not read it.
 const READERS: usize = 10;
 
-/// The places that strangers share at most.
+/// The most places that clients without a token share.
 const PLACES: usize = 1_024;
 
-/// Lets this process have as many connections as it may, and gives how many of those it can open, which have to be more
+/// Raises the limit of open files, and returns how many of the wanted connections fit, which has to be more
 /// than `least`.
 fn connections(wanted: usize, least: usize) -> usize {
     let most = getrlimit(Resource::Nofile).maximum;
@@ -59,7 +59,7 @@ fn assert_healthy(serve: &Serve<'_>) {
 }
 
 #[test]
-fn connections_that_never_read_keep_nobody_out() {
+fn connections_that_never_read_block_no_others() {
     let count = connections(8_192, PLACES);
     let home = Home::new(json!({ "a": server(&[]) }));
     let serve = home.serve();
@@ -70,7 +70,7 @@ fn connections_that_never_read_keep_nobody_out() {
         .map(|_| {
             let mut stream = TcpStream::connect(serve.address).unwrap();
             stream.set_nonblocking(true).unwrap();
-            // One that has lost its place cannot write.
+            // A connection that has lost its place cannot write.
             let _ = stream.write(request.as_bytes());
             stream
         })
@@ -121,7 +121,7 @@ fn long_heads_are_refused_and_cost_little() {
 }
 
 #[test]
-fn readers_of_long_results_that_stall_are_let_go() {
+fn stalled_readers_of_long_results_are_dropped() {
     let whole = json!({ "maxResultBytes": 64 * MIB, "maxResultTokens": 64 * MIB });
     let home = Home::new(json!({ "a": with(server(&[]), whole) }));
     let serve = home.serve();
@@ -138,7 +138,7 @@ fn readers_of_long_results_that_stall_are_let_go() {
     let _deaf: Vec<_> = (0..READERS)
         .map(|_| {
             let mut http = serve.http();
-            // Otherwise the system may take the whole result in.
+            // Otherwise the system may buffer the whole result.
             set_socket_recv_buffer_size(http.raw(), 128 * 1024).unwrap();
             http.send("POST", "/api/v1/tools/call", &[], call.as_bytes())
                 .unwrap();
@@ -155,8 +155,8 @@ fn readers_of_long_results_that_stall_are_let_go() {
 }
 
 #[test]
-fn clients_without_a_token_leave_room_for_the_owner() {
-    /// A quarter of these are for connections that have shown the token.
+fn anonymous_clients_leave_room_for_the_owner() {
+    /// A quarter of these are for connections with the token.
     const OPEN_FILES: u64 = 256;
     let few = Rlimit {
         current: Some(OPEN_FILES),

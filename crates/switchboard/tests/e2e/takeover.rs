@@ -1,4 +1,5 @@
-//! A client whose gateway leaves: what it had open with that one is not taken up by the next.
+//! A client whose gateway goes away: the next gateway keeps its subscriptions and its log level, but not its
+//! open questions.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -6,9 +7,9 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use switchboard_test_support::{Home, pipe::Pipe, until, with};
 
-/// Speaks 2025-06-18. Its tools ask the client and return what it did; it says that a resource has changed before it
-/// answers that it watches it, and logs the level that it is given. A call that comes before the answer waits. Beside a file
-/// with its name and `.slow` it starts slowly.
+/// Speaks 2025-06-18. Its tools ask the client and return its answer; it reports a change of a resource
+/// before it responds to the subscription, and logs the level that it gets. A call that comes before the
+/// answer waits. It starts slowly if a file with its name and `.slow` exists.
 const ASKING: &str = r#"#!/bin/sh
 [ -e "$0.slow" ] && sleep 3
 say() { printf '%s\n' "$1"; }
@@ -81,7 +82,7 @@ fn resource(pipe: &mut Pipe) -> String {
     })
 }
 
-/// Calls a tool, and gives the call's id and the question that it asks.
+/// Calls a tool, and returns the ID of the call and of the question that it asks.
 fn ask(pipe: &mut Pipe, tool: &str) -> (Value, Value) {
     let call = pipe.begin_call(tool, json!({}));
     let question = pipe.until_told("elicitation/create");
@@ -100,7 +101,7 @@ fn until_withdrawn(pipe: &mut Pipe, question: &Value) {
     assert_eq!(told["params"]["requestId"], *question, "{told}");
 }
 
-/// The answer to a question that is over goes to no other.
+/// Checks that the answer to a closed question is not used for another.
 fn wipe_gets_its_own_answer(pipe: &mut Pipe, before: &Value) {
     let (call, question) = ask(pipe, "q__wipe");
     assert_ne!(question, *before);

@@ -1,4 +1,4 @@
-//! Without a gateway: the files are worked on, and what needs a gateway says so.
+//! Without a gateway: commands work on the files, and commands that need a gateway report that.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ const NOBODY: &str = "error: no gateway is running for DIR/home/switchboard.json
 const START: &str = "hint: `switchboard serve` starts one\n";
 
 #[test]
-fn what_needs_a_gateway_says_so() {
+fn commands_report_a_missing_gateway() {
     let place = Place::new();
     let err = format!("{NOBODY}{START}");
     for args in [
@@ -32,7 +32,7 @@ fn what_needs_a_gateway_says_so() {
 }
 
 #[test]
-fn a_socket_that_a_killed_gateway_left_is_not_taken_for_one() {
+fn socket_of_a_killed_gateway_is_ignored() {
     let place = Place::new();
     fs::create_dir_all(place.home().join("run")).unwrap();
     let socket = place.home().join("run/switchboard.sock");
@@ -136,7 +136,7 @@ files  not running  -      command    npx
 }
 
 #[test]
-fn comments_stay_when_a_server_is_added() {
+fn adding_a_server_keeps_comments() {
     let place = Place::new();
     place.write_config("{\n  // mine\n  \"mcpServers\": {}, // all of them\n}\n");
     place.check(&["add", "a", "--", "x"], 0, "", "added `a`\n");
@@ -148,7 +148,7 @@ fn comments_stay_when_a_server_is_added() {
 }
 
 #[test]
-fn wrong_usage_is_told_apart() {
+fn wrong_usage_has_its_own_exit_code() {
     let place = Place::new();
     place.check(
         &["add", "a", "npx"],
@@ -209,7 +209,7 @@ fn semicolon_in_a_name_starts_no_hint() {
 }
 
 #[test]
-fn a_broken_configuration_is_named_and_left_alone() {
+fn broken_configuration_is_reported_and_kept() {
     let place = Place::new();
     let text = "{\"mcpServers\": {\"a\": {\"comand\": \"x\"}}}";
     place.write_config(text);

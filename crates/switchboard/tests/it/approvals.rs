@@ -1,5 +1,5 @@
-//! What waits for a person: shown and decided about by the real program, for a real server that samples,
-//! asks, and has a tool that a rule asks about.
+//! Pending requests: shown and decided by the real program, for a real server that samples, asks questions,
+//! and has a tool that needs approval.
 
 use std::{
     fs,
@@ -16,8 +16,8 @@ use crate::{
     terminal::Session,
 };
 
-/// A server that passes the arguments of `ask_model` and `ask_person` on as what it asks, and answers with
-/// what it is told.
+/// A server that passes the arguments of `ask_model` and `ask_person` on as its requests, and responds with
+/// the answer.
 const ASKER: &str = r#"
 import json, sys
 def send(message):
@@ -50,13 +50,13 @@ for line in sys.stdin:
         send({"id": id, "result": {}})
 "#;
 
-/// A gateway with the server `asker`, which is asked about if `remove` is called.
+/// A gateway with the server `asker`, whose tool `remove` needs approval.
 pub(crate) fn gateway(place: &Place) -> Gateway {
     let approvals = json!({"rules": ["ask asker:remove"], "notify": "off"});
     gateway_with(place, &json!({"approvals": approvals}))
 }
 
-/// A gateway with the server `asker` and this configuration besides.
+/// A gateway with the server `asker` and this additional configuration.
 pub(crate) fn gateway_with(place: &Place, more: &Value) -> Gateway {
     let script = place.write("asker.py", ASKER);
     let server = json!({"command": "python3", "args": ["-S", script], "start": "eager"});
@@ -75,7 +75,7 @@ pub(crate) fn start(place: &Place) -> Gateway {
     gateway
 }
 
-/// A call that somebody waits for.
+/// A call in a process of its own.
 pub(crate) struct Calling(Child);
 
 impl Calling {
@@ -88,7 +88,7 @@ impl Calling {
         Self(child.unwrap())
     }
 
-    /// The exit code, and all that was said.
+    /// The exit code and all output.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         let code = self.0.wait().unwrap().code();
@@ -102,13 +102,13 @@ impl Calling {
 
 impl Drop for Calling {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Calls a tool, and waits until a person is asked about that; the request.
+/// Calls a tool, waits until its request is pending, and returns both.
 pub(crate) fn ask(place: &Place, tool: &str, arguments: &str) -> (Calling, Value) {
     let waiting = || json(place, &["approvals", "--json"])["approvals"].take();
     let ids = |list: &Value| -> Vec<Value> {
@@ -131,7 +131,7 @@ pub(crate) fn id(approval: &Value) -> &str {
     approval["id"].as_str().unwrap()
 }
 
-/// Runs a command as somebody whose name is known.
+/// Runs a command with a known user name.
 pub(crate) fn run(place: &Place, args: &[&str]) -> (Option<i32>, String, String) {
     let output = place.command(args).env("USER", "ada").output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -143,7 +143,7 @@ pub(crate) fn run(place: &Place, args: &[&str]) -> (Option<i32>, String, String)
 }
 
 #[test]
-fn a_call_waits_until_somebody_approves_it() {
+fn call_waits_until_it_is_approved() {
     let place = Place::new();
     let _gateway = gateway(&place);
     place.check(
@@ -188,7 +188,7 @@ fn a_call_waits_until_somebody_approves_it() {
         "{whole:?}"
     );
 
-    // Nobody is there to be asked.
+    // There is no terminal to ask on.
     let done = place.run(&["approvals", "approve", id]);
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.err.contains("--yes"), "{done:?}");
@@ -208,7 +208,7 @@ fn a_call_waits_until_somebody_approves_it() {
         "{said}"
     );
 
-    // Who won is told to who comes late.
+    // A late decision reports the earlier one.
     let (code, _, err) = run(&place, &["approvals", "reject", id]);
     assert_eq!(code, Some(1), "{err}");
     assert!(
@@ -236,7 +236,7 @@ fn a_call_waits_until_somebody_approves_it() {
 }
 
 #[test]
-fn arguments_are_changed_on_the_way() {
+fn arguments_can_be_edited_before_approval() {
     let place = Place::new();
     let _gateway = gateway(&place);
     let (calling, asked) = ask(&place, "asker:remove", r#"{"path": "/a", "n": 1.000}"#);
@@ -274,7 +274,7 @@ fn arguments_are_changed_on_the_way() {
         "{said}"
     );
 
-    // In an editor, with the difference shown before it is sent.
+    // In an editor, with the diff shown before it is sent.
     let editor = place.write(
         "editor",
         "#!/bin/sh\nsed -i s,/a,/edited, \"$2\"\ncat \"$2\" > \"$2.seen\"\n",
@@ -295,7 +295,7 @@ fn arguments_are_changed_on_the_way() {
     );
     let (_, said) = calling.end();
     assert!(said.contains("/edited") && said.contains("1.000"), "{said}");
-    // Nothing is left behind but what the editor made.
+    // No file is left but the one that the editor made.
     let left = fs::read_dir(place.home().join("run")).unwrap();
     let left: Vec<_> = left.map(|file| file.unwrap().file_name()).collect();
     let left = left.iter().filter_map(|name| name.to_str());
@@ -319,11 +319,11 @@ fn arguments_are_changed_on_the_way() {
 }
 
 #[test]
-fn a_refusal_is_told_and_can_be_remembered() {
+fn rejection_is_reported_and_can_be_remembered() {
     let place = Place::new();
     let _gateway = gateway(&place);
     let (calling, asked) = ask(&place, "asker:remove", r#"{"path": "/a"}"#);
-    // The command line has no session, which is said before anybody is asked.
+    // The command line has no session, which is reported before the user is asked.
     let session = ["approvals", "approve", id(&asked), "--remember", "session"];
     place.check(
         &session,
@@ -347,7 +347,7 @@ fn a_refusal_is_told_and_can_be_remembered() {
     let (code, said) = calling.end();
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("not that folder"), "{said}");
-    // The same is refused without anybody being asked.
+    // The same call is refused without asking again.
     let again = place.run(&["call", "asker:remove", r#"{"path": "/a"}"#]);
     assert_eq!(again.code, Some(1), "{again:?}");
 
@@ -391,7 +391,7 @@ fn a_refusal_is_told_and_can_be_remembered() {
 }
 
 #[test]
-fn a_rule_is_tried_before_it_holds() {
+fn rule_can_be_tested_before_use() {
     let place = Place::new();
     let _gateway = gateway(&place);
     assert_eq!(place.run(&["call", "asker:nothing"]).code, Some(1));
@@ -429,7 +429,7 @@ fn a_rule_is_tried_before_it_holds() {
 }
 
 #[test]
-fn without_a_gateway_nothing_can_be_decided() {
+fn decisions_need_a_gateway() {
     let place = Place::new();
     for args in [
         &["approvals"][..],
@@ -462,7 +462,7 @@ fn without_a_gateway_nothing_can_be_decided() {
 }
 
 #[test]
-fn the_beginning_of_a_name_has_to_be_enough() {
+fn ambiguous_id_prefix_is_refused() {
     let place = Place::new();
     let _gateway = gateway(&place);
     let none = place.run(&["approvals", "show", "zz"]);
@@ -470,7 +470,7 @@ fn the_beginning_of_a_name_has_to_be_enough() {
     assert!(none.err.contains("there is no request \"zz\""), "{none:?}");
     let none = place.run(&["approvals", "show", "zzzzzzzz"]);
     assert_eq!(none.code, Some(1), "{none:?}");
-    // There are 32 letters, so that two of 33 names begin alike.
+    // IDs have 32 letters to choose from, so two of 33 begin with the same one.
     let mut names: Vec<String> = Vec::new();
     while names.len() < 33 {
         let (calling, asked) = ask(&place, "asker:remove", "{}");

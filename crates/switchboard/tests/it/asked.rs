@@ -1,4 +1,4 @@
-//! Requests that wait are shown whole before a person decides about them.
+//! Pending requests are shown in full before the user decides.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::{
     trust::{change, gateway, offer, tool},
 };
 
-/// The id of the request for trust that waits.
+/// The ID of the pending trust request.
 fn request(place: &Place) -> String {
     let mut found = Value::Null;
     until("trust is asked for", || {
@@ -23,7 +23,7 @@ fn request(place: &Place) -> String {
     approvals::id(&found).to_owned()
 }
 
-/// The screen up to the question of `approvals approve`, which is answered with no.
+/// The output up to the question of `approvals approve`, which is answered with no.
 fn before_the_question(place: &Place, id: &str) -> String {
     let mut session = Session::start(place, &["approvals", "approve", id], &[("NO_COLOR", "1")]);
     session.wait_for("? [y/N] ");
@@ -33,7 +33,7 @@ fn before_the_question(place: &Place, id: &str) -> String {
     seen
 }
 
-/// Both ways to look at a request have these texts.
+/// Checks that both views of a request contain these texts.
 #[track_caller]
 fn check_shown(place: &Place, id: &str, texts: &[&str]) {
     let asked = before_the_question(place, id);
@@ -122,7 +122,7 @@ fn all_definitions_are_shown_before_all_are_approved() {
 }
 
 #[test]
-fn long_call_is_shown_whole_before_it_is_approved() {
+fn long_call_is_shown_in_full_before_approval() {
     let place = Place::new();
     let _gateway = approvals::gateway(&place);
     for (arguments, shown) in [

@@ -1,4 +1,4 @@
-//! `switchboard audit`: the log of what was decided, with and without a gateway, and changed by somebody.
+//! `switchboard audit`: the log of decisions, with and without a gateway, and after tampering.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[test]
-fn the_log_says_what_was_decided_and_whether_it_was_changed() {
+fn log_records_decisions_and_reveals_changes() {
     let place = Place::new();
     let gateway = gateway(&place);
     let (calling, asked) = ask(&place, "asker:remove", r#"{"path": "/a"}"#);
@@ -40,7 +40,7 @@ fn the_log_says_what_was_decided_and_whether_it_was_changed() {
         &format!("{entries} entries, all as they were written\nhead  {entries}:{head}\n"),
         "",
     );
-    // Against what was kept of it.
+    // Against the number and hash that the user kept.
     for (kept, code) in [
         (format!("{entries}:{head}"), 0),
         (format!("{entries}:{}", &head[..12]), 0),
@@ -83,14 +83,14 @@ fn the_log_says_what_was_decided_and_whether_it_was_changed() {
         fs::metadata(&file).unwrap().permissions().mode() & 0o777,
         0o600
     );
-    // What is there is not written over.
+    // An existing file is not overwritten.
     let done = place.run(&export);
     assert_eq!(done.code, Some(1));
     assert!(done.err.contains("is there already"), "{done:?}");
 
     archived_and_put_back(&place, &file, entries, head);
 
-    // Somebody puts other words into the file.
+    // Other words are written into the file.
     let database = place.home().join("switchboard.db");
     let mut bytes = fs::read(&database).unwrap();
     let (was, now) = (b"that is not yours", b"that is all yours");
@@ -117,7 +117,7 @@ fn the_log_says_what_was_decided_and_whether_it_was_changed() {
     );
 }
 
-/// Moves the log to a file, proves both together, and leaves the store as it was.
+/// Moves the log to a file, checks both together, and restores the store.
 fn archived_and_put_back(place: &Place, other: &Path, entries: u64, head: &str) {
     let archive = place.user().join("old.jsonl");
     let archive = archive.to_str().unwrap();
@@ -145,7 +145,7 @@ fn archived_and_put_back(place: &Place, other: &Path, entries: u64, head: &str) 
     let verdict = json(place, &["audit", "verify", "--archive", archive, "--json"]);
     let found = (&verdict["entries"], &verdict["archived"], &verdict["head"]);
     assert_eq!(found, (&json!(entries), &json!(entries), &json!(head)));
-    // One that was cut short, and the next, have some entries both.
+    // An interrupted archive and the next one share some entries.
     let again = place.user().join("again.jsonl");
     let again = again.to_str().unwrap();
     let rest: String = lines.split_inclusive('\n').skip(1).collect();
@@ -164,7 +164,7 @@ fn archived_and_put_back(place: &Place, other: &Path, entries: u64, head: &str) 
 }
 
 #[test]
-fn archive_beside_a_gateway_leaves_both_whole() {
+fn archive_beside_a_gateway_leaves_both_intact() {
     let place = Place::new();
     let gateway = gateway(&place);
     let decide = |path: &str| {

@@ -1,4 +1,4 @@
-//! Servers behind TLS whose certificate is not that of a public authority.
+//! Servers behind TLS whose certificate is not from a public authority.
 
 use std::{
     fs,
@@ -47,7 +47,7 @@ print(server.server_address[1], flush=True)
 server.serve_forever()
 "#;
 
-/// A server with a certificate, ended with the test.
+/// A server with a certificate, which ends with the test.
 struct Secure {
     child: Child,
     url: String,
@@ -89,7 +89,7 @@ fn openssl(folder: &Path, words: &str) {
 const NEW_KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2";
 
 #[test]
-fn certificate_that_is_refused_is_spoken_of_in_words() {
+fn refused_certificate_is_explained() {
     let place = Place::without_memory();
     let folder = place.user();
     let make = |words: &str| openssl(&folder, words);
@@ -142,7 +142,7 @@ fn certificate_that_is_refused_is_spoken_of_in_words() {
             );
         }
     }
-    // As the reason says.
+    // As the reason advises.
     let authority = folder.join("own.pem");
     let mut serve = place.command(&["serve", "--listen", "127.0.0.1:0"]);
     serve.env("SSL_CERT_FILE", authority);

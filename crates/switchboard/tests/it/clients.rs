@@ -1,4 +1,4 @@
-//! Servers taken over from clients, and the gateway put into them.
+//! Imports of servers from clients, and the connection of clients to the gateway.
 
 use std::fs;
 
@@ -45,7 +45,7 @@ const DIFF: &str = r#"--- DIR/home/switchboard.json
 "#;
 
 #[test]
-fn an_import_is_shown_first_and_taken_back() {
+fn import_is_shown_first_and_undone() {
     let place = with_cursor();
     let config = || fs::read_to_string(place.config()).unwrap();
     place.check(&["import", "--dry-run"], 0, DIFF, NOTES);
@@ -87,7 +87,7 @@ fn an_import_is_shown_first_and_taken_back() {
 }
 
 #[test]
-fn an_import_into_a_file_that_was_changed_since_is_taken_out_of_it() {
+fn undo_keeps_later_changes() {
     let place = with_cursor();
     assert_eq!(place.run(&["import", "--yes"]).code, Some(0));
     assert_eq!(place.run(&["add", "later", "--", "y"]).code, Some(0));
@@ -105,7 +105,7 @@ fn an_import_into_a_file_that_was_changed_since_is_taken_out_of_it() {
 }
 
 #[test]
-fn an_import_into_nothing_makes_the_file_and_undo_takes_it_away() {
+fn import_creates_the_file_and_undo_removes_it() {
     let place = Place::new();
     let file = place.write("some.json", CURSOR);
     let done = place.run(&["import", file.to_str().unwrap(), "--yes"]);
@@ -136,7 +136,7 @@ fn clients_and_their_state_are_listed() {
 }
 
 #[test]
-fn what_cannot_be_imported_is_told() {
+fn failed_imports_are_reported() {
     let place = Place::new();
     let done = place.run(&["import"]);
     assert!(
@@ -171,7 +171,7 @@ fn what_cannot_be_imported_is_told() {
 }
 
 #[test]
-fn a_client_is_connected_and_disconnected() {
+fn client_is_connected_and_disconnected() {
     let place = with_cursor();
     let file = place.user().join(".cursor/mcp.json");
     let client = || fs::read_to_string(&file).unwrap();
@@ -215,7 +215,7 @@ fn a_client_is_connected_and_disconnected() {
 }
 
 #[test]
-fn a_gateway_that_was_put_there_by_hand_is_taken_out_too() {
+fn undo_removes_a_gateway_added_by_hand() {
     let place = Place::new();
     let text = "{\n  \"mcpServers\": {\n    \"switchboard\": { \"command\": \"switchboard\", \"args\": [\"stdio\"] }\n  }\n}\n";
     let file = place.write("user/.cursor/mcp.json", text);

@@ -1,4 +1,4 @@
-//! The way into the console: the link that `serve` prints, and the one that can be asked for.
+//! Sign-in to the console: the link that `serve` prints, and the one that a command prints.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use switchboard_test_support::until;
 
 use crate::support::{Gateway, Place, json};
 
-/// What the gateway says to the key of a link.
+/// The gateway's response to the key of a link.
 fn sign_in(gateway: &Gateway, link: &str) -> String {
     let (host, key) = link.split_once("/#sign-in=").unwrap();
     let host = host.strip_prefix("http://").unwrap();
@@ -33,7 +33,7 @@ fn sign_in(gateway: &Gateway, link: &str) -> String {
 }
 
 #[test]
-fn the_link_that_is_printed_opens_the_console_once() {
+fn printed_link_opens_the_console_once() {
     let place = Place::new();
     let gateway = Gateway::start(&place, &[]);
     let answer = sign_in(&gateway, &gateway.console);
@@ -43,7 +43,7 @@ fn the_link_that_is_printed_opens_the_console_once() {
 }
 
 #[test]
-fn a_fresh_link_can_be_asked_for() {
+fn console_command_prints_a_new_link() {
     let place = Place::new();
     let gateway = Gateway::start(&place, &[]);
     let done = place.run(&["console"]);
@@ -61,7 +61,7 @@ fn a_fresh_link_can_be_asked_for() {
     }
 }
 
-/// A browser may look for the console there.
+/// A browser may look for the console at the other address.
 #[test]
 fn other_program_at_the_port_leaves_no_console() {
     let other = TcpListener::bind("[::1]:0").unwrap();
@@ -90,7 +90,7 @@ fn other_program_at_the_port_leaves_no_console() {
 }
 
 #[test]
-fn without_a_gateway_there_is_no_console() {
+fn console_needs_a_gateway() {
     let place = Place::new();
     let done = place.run(&["console"]);
     assert_eq!((done.code, &*done.out), (Some(3), ""), "{done:?}");
@@ -101,7 +101,7 @@ fn without_a_gateway_there_is_no_console() {
 }
 
 #[test]
-fn the_browser_is_opened_if_asked_for() {
+fn browser_is_opened_on_request() {
     let place = Place::new();
     let _gateway = Gateway::start(&place, &[]);
     let opener = if cfg!(target_os = "macos") {
@@ -139,9 +139,9 @@ fn the_browser_is_opened_if_asked_for() {
     let page = fs::read_to_string(&opened).unwrap();
     assert!(page.contains(&format!("{:?}", link.trim())), "{page}");
     assert_eq!(told("mode").trim(), "600");
-    // Every user of the machine can read these.
+    // Every user of the machine can read the arguments.
     assert!(!told("args").contains("sign-in"), "{}", told("args"));
-    // The link is printed all the same where there is no browser.
+    // Without a browser, the link is still printed.
     let done = open("/nowhere");
     assert_eq!(done.status.code(), Some(1), "{done:?}");
     assert!(String::from_utf8_lossy(&done.stdout).contains("/#sign-in="));

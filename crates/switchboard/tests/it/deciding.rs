@@ -1,4 +1,4 @@
-//! Who may decide about tools and what a decision covers: only what was shown, only by whoever was asked.
+//! Decisions about tools: only what was shown is decided, and only by the user who was asked.
 
 use std::{
     fs,
@@ -34,7 +34,7 @@ fn post(gateway: &Gateway, place: &Place, path: &str, body: &Value) -> String {
 }
 
 #[test]
-fn who_comes_over_the_network_adds_servers_that_have_to_be_approved() {
+fn servers_added_over_http_need_approval() {
     let place = Place::without_memory();
     offer(&place, &[tool("a", "One.")]);
     let gateway = Gateway::start(&place, &[]);
@@ -44,7 +44,7 @@ fn who_comes_over_the_network_adds_servers_that_have_to_be_approved() {
     let body = json!({"name": "sky", "server": entry});
     let answer = post(&gateway, &place, "/api/v1/servers", &body);
     assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
-    // Not started before a person has approved what it starts.
+    // The server is not started before the user approves its command line.
     until("sky waits", || {
         place.run(&["status"]).out.contains("waiting for approval")
     });
@@ -56,7 +56,7 @@ fn who_comes_over_the_network_adds_servers_that_have_to_be_approved() {
     let trust = json(&place, &["trust", "--json"]);
     assert_eq!(trust["servers"][0]["trust"], "ask");
 
-    // The command line is the owner's: what it adds is trusted as the configuration says.
+    // The command line belongs to the owner: servers that it adds are trusted as configured.
     let mut add = vec!["add", "own", "--start", "eager", "--"];
     add.extend(server.iter().map(String::as_str));
     place.check(&add, 0, "", "added `own`\n");
@@ -69,7 +69,7 @@ fn who_comes_over_the_network_adds_servers_that_have_to_be_approved() {
 }
 
 #[test]
-fn what_came_while_a_person_was_asked_is_not_approved() {
+fn changes_during_the_question_are_not_approved() {
     let place = Place::new();
     offer(&place, &[tool("a", "One.")]);
     let _gateway = gateway(&place, &json!({}));
@@ -101,7 +101,7 @@ fn what_came_while_a_person_was_asked_is_not_approved() {
 }
 
 #[test]
-fn a_person_sees_what_changed_and_is_asked() {
+fn user_sees_the_changes_and_is_asked() {
     let place = Place::new();
     offer(&place, &[tool("a", "One.")]);
     let _gateway = gateway(&place, &json!({}));
@@ -126,13 +126,13 @@ fn a_person_sees_what_changed_and_is_asked() {
 }
 
 #[test]
-fn a_record_that_was_lost_begins_anew() {
+fn lost_record_of_approvals_is_restarted() {
     let place = Place::new();
     offer(&place, &[tool("a", "One.")]);
     let gateway = gateway(&place, &json!({}));
     drop(gateway);
     fs::write(place.home().join("trust/sky.json"), "{").unwrap();
-    // What is held of it is learnt when it is asked what it offers.
+    // The held definitions are known again after the server is listed.
     let _gateway = Gateway::start(&place, &[]);
     until("sky is judged", || {
         held(&place) == [("a".to_owned(), "new".to_owned())]
@@ -155,7 +155,7 @@ fn a_record_that_was_lost_begins_anew() {
         "{done:?}"
     );
     assert_eq!(place.run(&["trust"]).err, "nothing is held back\n");
-    // From now on its setting counts again.
+    // From now on the `trust` setting applies again.
     offer(&place, &[tool("a", "One."), tool("b", "Two.")]);
     assert_eq!(place.run(&["restart", "sky"]).code, Some(0));
     until("the new tool is shown", || names(&place) == ["a", "b"]);

@@ -1,4 +1,4 @@
-//! What the doctor finds, and what it advises.
+//! The findings of the doctor, and its advice.
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, process::Command};
 
@@ -7,7 +7,7 @@ use switchboard_test_support::until;
 
 use crate::support::{Gateway, Place};
 
-/// What it says of one check.
+/// The findings of one check.
 fn findings(place: &Place, check: &str) -> Vec<(String, String, String)> {
     let done = place.run(&["doctor", "--json"]);
     let report: Value = serde_json::from_str(&done.out).unwrap();
@@ -41,7 +41,7 @@ fn free_port() -> u16 {
 }
 
 #[test]
-fn a_new_place_has_no_problems() {
+fn new_home_has_no_problems() {
     let place = Place::new();
     place.write_config(r#"{"listen": "127.0.0.1:0", "mcpServers": {"a": {"command": "sh"}, "off": {"command": "nonesuch", "enabled": false}}}"#);
     let done = place.run(&["doctor"]);
@@ -58,7 +58,7 @@ fn a_new_place_has_no_problems() {
 }
 
 #[test]
-fn the_configuration_is_wrong() {
+fn invalid_configuration_is_found() {
     let place = Place::new();
     place.write_config("{\n  \"lisen\": 1\n}");
     check(
@@ -71,7 +71,7 @@ fn the_configuration_is_wrong() {
 }
 
 #[test]
-fn another_program_has_the_port() {
+fn occupied_port_is_found() {
     let place = Place::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
@@ -88,7 +88,7 @@ fn another_program_has_the_port() {
 }
 
 #[test]
-fn servers_that_cannot_start() {
+fn servers_that_cannot_start_are_found() {
     let place = Place::new();
     let port = free_port();
     place.write_config(&format!(
@@ -148,7 +148,7 @@ fn servers_that_cannot_start() {
 }
 
 #[test]
-fn node_is_too_old() {
+fn old_node_is_found() {
     let place = Place::new();
     for (version, state, message) in [
         ("v16.20.0", "problem", "Node.js v16.20.0 is too old"),
@@ -177,7 +177,7 @@ fn node_is_too_old() {
 }
 
 #[test]
-fn others_can_get_at_what_is_private() {
+fn files_open_to_others_are_found() {
     let place = Place::new();
     let open = |path: &str, mode| {
         let path = place.home().join(path);
@@ -196,7 +196,7 @@ fn others_can_get_at_what_is_private() {
 }
 
 #[test]
-fn what_a_killed_gateway_left_behind() {
+fn leftovers_of_a_killed_gateway_are_found() {
     let place = Place::new();
     let mut child = Command::new("true").spawn().unwrap();
     let pid = child.id();
@@ -223,7 +223,7 @@ fn what_a_killed_gateway_left_behind() {
 }
 
 #[test]
-fn a_snapshot_that_cannot_be_read() {
+fn unreadable_snapshot_is_found() {
     let place = Place::new();
     place.write("home/catalog/a.json", "not a snapshot");
     check(
@@ -284,7 +284,7 @@ fn held_server_runs_nothing_in_doctor() {
 }
 
 #[test]
-fn other_file_than_approved_does_not_run_in_doctor() {
+fn unapproved_file_does_not_run_in_doctor() {
     let place = Place::new();
     tracing_program(&place, "bin/engine", "trace");
     tracing_program(&place, "bin/node", "trace");
@@ -307,7 +307,7 @@ fn other_file_than_approved_does_not_run_in_doctor() {
     }
 }
 
-/// A program that writes its environment to the file of this name.
+/// A program that writes its environment to the file with this name.
 fn tracing_program(place: &Place, file: &str, trace: &str) {
     let trace = place.user().join(trace);
     let script = format!("#!/bin/sh\n/usr/bin/env > '{}'\n", trace.display());
@@ -351,7 +351,7 @@ fn doctor_runs_no_program_of_the_repository() {
     assert!(!place.user().join("foreign").exists());
 }
 
-/// A server that has tools and cannot list them.
+/// A server that has tools but cannot list them.
 const BROKEN: &str = r#"
 import json, sys
 for line in sys.stdin:
@@ -366,7 +366,7 @@ for line in sys.stdin:
 "#;
 
 #[test]
-fn list_that_fails_is_told() {
+fn failed_list_is_found() {
     let place = Place::new();
     let script = place.write("broken.py", BROKEN);
     let server = json!({"command": "python3", "args": [script], "start": "eager"});

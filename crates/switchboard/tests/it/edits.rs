@@ -18,7 +18,7 @@ fn servers(place: &Place) -> BTreeSet<String> {
     servers.keys().cloned().collect()
 }
 
-/// Starts all commands, then waits for them; the exit codes.
+/// Starts all commands, waits for them, and returns the exit codes.
 fn at_once(place: &Place, commands: &[Vec<String>]) -> Vec<Option<i32>> {
     let start = |args: &Vec<String>| {
         let args: Vec<_> = args.iter().map(String::as_str).collect();
@@ -108,7 +108,7 @@ fn stale_drafts_are_swept() {
     }
 }
 
-/// The number of a process that has ended.
+/// The process ID of a process that has ended.
 fn dead_process(place: &Place) -> u32 {
     let mut child = place
         .command(&["--version"])
@@ -120,7 +120,7 @@ fn dead_process(place: &Place) -> u32 {
 }
 
 #[test]
-fn removed_server_leaves_its_directory_and_says_so() {
+fn removed_server_keeps_its_directory_with_a_note() {
     let place = Place::without_memory();
     let config = r#"{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}}}"#;
     place.write_config(config);
@@ -137,11 +137,11 @@ fn removed_server_leaves_its_directory_and_says_so() {
     place.check(&["remove", "b"], 0, "", "removed `b`\n");
 }
 
-/// The gateway that `add` starts has no terminal of its own to say why it does not start.
+/// The gateway that `add` starts has no terminal on which to report why it does not start.
 #[test]
-fn add_says_why_its_gateway_does_not_start() {
+fn add_reports_why_its_gateway_failed() {
     let place = Place::without_memory();
-    // The folder of the socket cannot be made.
+    // The folder of the socket cannot be created.
     place.write("home/run", "");
     let mut command = place.command(&[]);
     let output = command.args(["add", "a", "--", "true"]).output().unwrap();

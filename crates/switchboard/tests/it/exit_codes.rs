@@ -7,7 +7,7 @@ use crate::{
     support::{Gateway, Place, json},
 };
 
-/// A line without a gateway, and its exit code. Each is run after those before it.
+/// Command lines without a gateway, and their exit codes. They run in this order.
 const ALONE: &[(&str, i32)] = &[
     ("", 2),
     ("-h", 0),
@@ -103,7 +103,7 @@ const ALONE: &[(&str, i32)] = &[
     ("stop", 3),
 ];
 
-/// The same without a log of decisions, which is made with the first gateway.
+/// Command lines without an audit log, which the first gateway creates.
 const WITHOUT_LOG: &[(&str, i32)] = &[
     ("audit", 2),
     ("audit list", 1),
@@ -112,7 +112,7 @@ const WITHOUT_LOG: &[(&str, i32)] = &[
     ("audit archive all.jsonl", 1),
 ];
 
-/// The same while a gateway with the server `echo` runs.
+/// Command lines while a gateway with the server `echo` runs.
 const RUNNING: &[(&str, i32)] = &[
     ("status", 0),
     ("list", 0),
@@ -223,7 +223,7 @@ fn every_command_has_exit_codes() {
     assert!(count > 50, "{count}");
 }
 
-/// Checks a command and all below it, and counts them.
+/// Checks a command and all its subcommands, and counts them.
 fn check_below(place: &Place, command: &[&str]) -> usize {
     let line = command.join(" ");
     let is_told = |(told, _): &(&str, i32)| told.starts_with(&line);

@@ -1,4 +1,4 @@
-//! A home that another user, or a mistake, has tampered with.
+//! A home that another user has tampered with, or that was changed by mistake.
 
 use std::{
     fs,
@@ -160,7 +160,7 @@ fn token_that_others_could_read_is_replaced() {
 }
 
 #[test]
-fn doctor_does_not_advise_to_change_what_a_link_leads_to() {
+fn doctor_does_not_advise_changing_link_targets() {
     let place = Place::new();
     place.write_config("{}");
     let target = place.write("elsewhere", "x");

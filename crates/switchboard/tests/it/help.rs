@@ -33,7 +33,7 @@ const COMMANDS: [&str; 27] = [
 ];
 
 #[test]
-fn every_command_has_an_example_and_knows_its_place() {
+fn every_command_has_example_and_global_options() {
     let place = Place::new();
     let all = place.run(&["--help"]);
     assert_eq!(all.code, Some(0));
@@ -84,7 +84,7 @@ fn every_read_command_has_json() {
 }
 
 #[test]
-fn what_belongs_to_a_command_has_examples() {
+fn every_subcommand_has_an_example() {
     let place = Place::new();
     for (command, all) in [
         ("trust", &["list", "show", "approve", "reject"][..]),
@@ -114,7 +114,7 @@ fn what_belongs_to_a_command_has_examples() {
 }
 
 #[test]
-fn nothing_asked_for_shows_the_help() {
+fn empty_command_line_shows_the_help() {
     let place = Place::new();
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_switchboard"))
         .output()
@@ -157,14 +157,14 @@ fn shells_get_completions() {
 }
 
 #[test]
-fn the_schema_is_printed() {
+fn schema_is_printed() {
     let done = Place::new().run(&["schema"]);
     let schema: serde_json::Value = serde_json::from_str(&done.out).unwrap();
     assert_eq!(schema, switchboard_config::schema());
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_error() {
+fn closed_output_is_not_an_error() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = Place::new()

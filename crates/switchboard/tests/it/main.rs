@@ -1,5 +1,5 @@
-//! The command line as its users meet it: the real program, in a folder of its own, with and without
-//! a running gateway.
+//! The command line as users see it: the real program, in a folder of its own, with and without a running
+//! gateway.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 

@@ -7,7 +7,7 @@ use crate::{
     terminal,
 };
 
-/// Stores something; its id.
+/// Stores a memory and returns its ID.
 #[track_caller]
 pub(crate) fn store(place: &Place, args: &[&str]) -> String {
     let done = place.run(&[&["memory", "store"], args].concat());
@@ -17,7 +17,7 @@ pub(crate) fn store(place: &Place, args: &[&str]) -> String {
     id
 }
 
-/// What all memories say, the oldest first.
+/// The texts of all memories, oldest first.
 #[track_caller]
 pub(crate) fn contents(place: &Place, args: &[&str]) -> Vec<String> {
     let list = answer(
@@ -40,7 +40,7 @@ pub(crate) fn either_way(test: impl Fn(&Place)) {
 }
 
 #[test]
-fn what_is_stored_is_found_and_shown() {
+fn stored_memories_are_found_and_shown() {
     either_way(|place| {
         let tea = store(
             place,
@@ -99,7 +99,7 @@ fn what_is_stored_is_found_and_shown() {
         ] {
             assert_eq!(shown[member], expected, "{member}");
         }
-        // The beginning of an id will do.
+        // An ID prefix is enough.
         let done = place.run(&["memory", "show", &tea[..tea.len() - 3], "--history"]);
         assert_eq!(done.code, Some(0), "{done:?}");
         assert!(
@@ -161,7 +161,7 @@ fn lists_have_pages_and_scopes() {
 }
 
 #[test]
-fn beginning_of_an_id_names_one_memory() {
+fn id_prefix_selects_one_memory() {
     let place = Place::new();
     let lines = [
         r#"{"type":"memory","id":"one-alpha","content":"Ada drinks tea"}"#,
@@ -180,7 +180,7 @@ fn beginning_of_an_id_names_one_memory() {
     );
     let done = place.run(&["memory", "show", "one-b"]);
     assert!(done.out.starts_with("Bob drinks coffee\n"), "{done:?}");
-    // Nobody has seen which one it is.
+    // The user has not seen which memory it is.
     let done = place.run(&["memory", "forget", "one-b", "--yes"]);
     assert_eq!(done.code, Some(2), "{done:?}");
     let done = place.run(&["memory", "forget", "one-beta", "--yes"]);
@@ -188,7 +188,7 @@ fn beginning_of_an_id_names_one_memory() {
 }
 
 #[test]
-fn a_list_shows_the_beginning_of_what_is_long() {
+fn list_truncates_long_memories() {
     let place = Place::new();
     let long = "word ".repeat(20_000);
     let done = place.run_with_input(&["memory", "store", "-"], &long);
@@ -200,7 +200,7 @@ fn a_list_shows_the_beginning_of_what_is_long() {
 }
 
 #[test]
-fn the_built_in_memory_is_switched_off_where_it_is() {
+fn memory_is_disabled_in_its_own_setting() {
     let place = Place::new();
     let done = place.run(&["disable", "memory"]);
     assert_eq!(done.code, Some(1), "{done:?}");
@@ -225,14 +225,14 @@ fn standard_input_is_remembered() {
 }
 
 #[test]
-fn what_says_nearly_the_same_is_told() {
+fn similar_memory_is_reported() {
     let place = Place::new();
     let _gateway = Gateway::start(&place, &[]);
     let first = store(
         &place,
         &["The deployment of the website runs every Tuesday evening"],
     );
-    // The index is there when something has been found with it.
+    // The index is ready once a search has found something.
     answer(&place, &["memory", "recall", "deployment", "--json"]);
     let again = [
         "memory",
@@ -249,7 +249,7 @@ fn what_says_nearly_the_same_is_told() {
 }
 
 #[test]
-fn nothing_found_is_said() {
+fn empty_search_is_reported() {
     either_way(|place| {
         let hint =
             "hint: use other words, or name no scope; `switchboard memory list` shows everything\n";
@@ -328,7 +328,7 @@ fn forgetting_asks_first() {
         let (code, seen) = terminal::run(place, &["memory", "forget", &first], "y\n", &[]);
         assert_eq!(code, Some(0), "{seen}");
         assert_eq!(contents(place, &[]), ["two"]);
-        // A wrong id costs nothing.
+        // With a wrong ID, nothing is deleted.
         let done = place.run(&["memory", "forget", &second, "nobody", "--yes"]);
         assert_eq!(done.code, Some(1), "{done:?}");
         assert_eq!(contents(place, &[]), ["two"]);
@@ -343,7 +343,7 @@ fn forgetting_asks_first() {
 }
 
 #[test]
-fn everything_is_forgotten_when_a_person_agrees() {
+fn everything_is_deleted_if_the_user_agrees() {
     either_way(|place| {
         store(place, &["one", "--namespace", "a"]);
         store(place, &["two", "--user", "b"]);
@@ -368,7 +368,7 @@ fn everything_is_forgotten_when_a_person_agrees() {
 }
 
 #[test]
-fn statistics_count() {
+fn statistics_count_memories() {
     either_way(|place| {
         store(place, &["Ada likes tea", "--entity", "Ada"]);
         let stats = answer(place, &["memory", "stats", "--json"]);
@@ -386,7 +386,7 @@ fn statistics_count() {
 }
 
 #[test]
-fn a_memory_that_is_not_there_is_explained() {
+fn unavailable_memory_is_explained() {
     for (config, error, hint) in [
         (
             r#"{"memory": {"enabled": false}}"#,
@@ -400,7 +400,7 @@ fn a_memory_that_is_not_there_is_explained() {
         ),
     ] {
         either_way(|place| {
-            // A gateway that runs takes it up by itself.
+            // A running gateway reads the file by itself.
             place.write_config(config);
             if place.run(&["status"]).code == Some(0) {
                 switchboard_test_support::until("the configuration is taken up", || {

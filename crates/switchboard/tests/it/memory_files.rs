@@ -1,4 +1,4 @@
-//! `switchboard memory export` and `import`: what is remembered, out and in again.
+//! `switchboard memory export` and `import`: memories, exported and imported again.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[test]
-fn an_export_is_written_whole_and_for_its_owner() {
+fn export_is_written_whole_and_private() {
     either_way(|place| {
         store(place, &["Ada likes tea", "--namespace", "a"]);
         store(place, &["Bob likes coffee", "--namespace", "b"]);
@@ -60,7 +60,8 @@ fn an_export_is_written_whole_and_for_its_owner() {
     });
 }
 
-/// The lines of an export. Entities have other ids elsewhere: they are known by their names.
+/// The lines of an export, without the IDs of entities, which differ elsewhere: entities are identified by
+/// name.
 fn lasting(export: &str) -> Vec<Value> {
     let lines = export.lines().map(|line| {
         let mut line: Value = serde_json::from_str(line).unwrap();
@@ -73,7 +74,7 @@ fn lasting(export: &str) -> Vec<Value> {
 }
 
 #[test]
-fn an_export_can_be_imported_elsewhere() {
+fn export_can_be_imported_elsewhere() {
     either_way(|place| {
         for number in 0..30 {
             let content = format!("Number {number} \"quoted\" ünd 🙂");
@@ -103,7 +104,7 @@ fn an_export_can_be_imported_elsewhere() {
         );
         let again = other.run(&["memory", "export", "-"]).out;
         assert_eq!(lasting(&again), lasting(&exported));
-        // Again: all of them are there.
+        // A second import finds all of them stored.
         let done = other.run_with_input(&["memory", "import", "-"], &exported);
         assert!(
             done.err.starts_with("imported 0 memories, "),
@@ -177,7 +178,7 @@ fn histories_survive_an_import_of_many_pages() {
 }
 
 #[test]
-fn an_import_of_something_else_is_refused() {
+fn import_of_another_format_is_refused() {
     let place = Place::new();
     let import = |bytes: &[u8]| {
         let file = place.home().join("given");

@@ -1,5 +1,4 @@
-//! One memory and many processes: those that store and recall at once, those that leave, and a file that was
-//! damaged.
+//! One memory and many processes: concurrent stores and recalls, processes that end, and a damaged file.
 
 use std::{
     fs,
@@ -82,7 +81,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The process may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -123,7 +122,7 @@ fn clients_share_one_memory_with_the_command_line() {
 }
 
 #[test]
-fn what_was_stored_outlives_the_kill_of_whoever_was_the_gateway() {
+fn memories_outlive_the_killed_gateway() {
     let place = Place::new();
     let mut first = Client::start(&place);
     until("others can join", || place.run(&["status"]).code == Some(0));
@@ -134,7 +133,7 @@ fn what_was_stored_outlives_the_kill_of_whoever_was_the_gateway() {
     }
     first.child.kill().unwrap();
     first.child.wait().unwrap();
-    // Whoever had joined goes on, and so does the command line.
+    // The client that had joined continues, and so does the command line.
     let last = store(&place, &["the last"]);
     let list = second.call("list_memories", &json!({}));
     assert_eq!(list["total"], json!(21), "{list}");
@@ -144,7 +143,7 @@ fn what_was_stored_outlives_the_kill_of_whoever_was_the_gateway() {
 }
 
 #[test]
-fn a_command_that_is_the_gateway_can_be_killed() {
+fn command_that_runs_the_gateway_survives_a_kill() {
     let place = Place::new();
     let long = "many words ".repeat(2_000);
     let lines: Vec<_> = (0..100)
@@ -155,7 +154,7 @@ fn a_command_that_is_the_gateway_can_be_killed() {
         .collect();
     let done = place.run_with_input(&["memory", "import", "-"], &lines.join("\n"));
     assert_eq!(done.code, Some(0), "{done:?}");
-    // Nobody reads all that it writes, so that it holds on.
+    // The export is not read to its end, so that the process stays.
     let mut export = place
         .command(&["memory", "export"])
         .stdout(Stdio::piped())
@@ -179,7 +178,7 @@ fn a_command_that_is_the_gateway_can_be_killed() {
 }
 
 #[test]
-fn serve_waits_for_a_command_that_is_the_gateway() {
+fn serve_waits_for_a_command_with_the_gateway() {
     let place = Place::new();
     let mut storing = place.command(&["memory", "store", "one"]);
     let mut storing = storing.stdout(Stdio::null()).spawn().unwrap();
@@ -197,19 +196,19 @@ fn servers_are_not_started_for_the_memory() {
     } } });
     place.write_config(&config.to_string());
     store(&place, &["one"]);
-    // This takes a while, as the vectors are waited for.
+    // This takes a while, because the command waits for the vectors.
     let found = answer(
         &place,
         &["memory", "recall", "one", "--mode", "vector", "--json"],
     );
     assert_eq!(found["count"], json!(1), "{found}");
     assert!(!mark.exists());
-    // Otherwise it is.
+    // A gateway starts the server.
     let _gateway = Gateway::start(&place, &[]);
     until("the server is started", || mark.exists());
 }
 
-/// A home whose store was damaged after so many memories were stored.
+/// A home whose store was damaged after this many memories were stored.
 fn damaged(memories: usize) -> Place {
     let place = Place::new();
     let lines: Vec<_> = (0..memories)

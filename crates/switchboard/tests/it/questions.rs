@@ -1,4 +1,4 @@
-//! What servers ask: a model's answer, or a person's; answered from the command line.
+//! Requests of servers: for a model's answer, or for the user's; answered from the command line.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use crate::{
 };
 
 #[test]
-fn a_person_answers_in_the_models_place() {
+fn user_answers_in_place_of_the_model() {
     let place = Place::new();
     let _gateway = gateway(&place);
     let request = json!({
@@ -66,7 +66,7 @@ fn a_person_answers_in_the_models_place() {
     assert!(calling.end().1.contains("rejected"));
 }
 
-/// A model that says `Drafted.`; its address, and what it is asked.
+/// A model that answers `Drafted.`: its address, and the requests that it gets.
 fn model() -> (String, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -110,7 +110,7 @@ fn model() -> (String, Receiver<Value>) {
 }
 
 #[test]
-fn a_model_is_asked_as_a_person_says_and_its_answer_is_looked_at() {
+fn model_gets_edited_request_and_answer_is_reviewed() {
     let place = Place::new();
     let (address, asked_of_model) = model();
     let provider =
@@ -149,7 +149,7 @@ fn a_model_is_asked_as_a_person_says_and_its_answer_is_looked_at() {
     ] {
         assert!(show.out.contains(part), "{part}: {show:?}");
     }
-    // The request was approved; what is approved now is the answer.
+    // The request was approved; now the answer is pending.
     let wrong = place.run(&["approvals", "approve", id, "--yes", "--model", "big"]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
     let output = place
@@ -167,7 +167,7 @@ fn a_model_is_asked_as_a_person_says_and_its_answer_is_looked_at() {
 }
 
 #[test]
-fn a_long_text_is_cut_unless_all_is_wanted() {
+fn long_text_is_truncated_without_full() {
     let place = Place::new();
     let _gateway = gateway(&place);
     let text = "a line\n".repeat(500) + "the end";
@@ -186,7 +186,7 @@ fn a_long_text_is_cut_unless_all_is_wanted() {
     );
 }
 
-/// A question; the order of its fields counts.
+/// A question; the order of its fields matters.
 pub(crate) const FORM: &str = concat!(
     r#"{"message": "Who are you\u202e?", "requestedSchema": {"type": "object", "properties": {"#,
     r#""name": {"type": "string", "title": "Your name"}, "#,
@@ -264,7 +264,7 @@ fn a_question_is_answered() {
 }
 
 #[test]
-fn a_question_is_answered_field_by_field_on_a_terminal() {
+fn question_is_answered_field_by_field() {
     let place = Place::new();
     let _gateway = gateway(&place);
     let (calling, asked) = ask(&place, "asker:ask_person", FORM);
@@ -295,7 +295,7 @@ fn a_question_is_answered_field_by_field_on_a_terminal() {
 }
 
 #[test]
-fn an_address_is_shown_and_never_opened() {
+fn url_is_shown_and_never_opened() {
     let place = Place::new();
     let _gateway = gateway(&place);
     let url = "https://you@evil.example:8443/login?next=bank.example";

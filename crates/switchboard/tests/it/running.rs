@@ -1,4 +1,4 @@
-//! With a running gateway: a server's whole life, and nothing left behind.
+//! With a running gateway: the life cycle of a server, without leftovers.
 
 use std::{
     fs,
@@ -23,7 +23,7 @@ fn add_echo(place: &Place) {
     let mut args = vec!["add", "echo", "--start", "eager", "--"];
     args.extend(echo.iter().map(String::as_str));
     place.check(&args, 0, "", "added `echo`\n");
-    // It is ready before it has said what it offers.
+    // The server is ready before its tools are listed.
     until("echo is known", || {
         let listed = json(place, &["list", "--json"]);
         let echo = &listed["servers"][0];
@@ -31,7 +31,7 @@ fn add_echo(place: &Place) {
     });
 }
 
-/// The processes of the servers, as the gateway has written them down.
+/// The processes of the servers, from the gateway's records.
 fn processes(place: &Place) -> Vec<i32> {
     let records = fs::read_dir(place.home().join("run/groups")).unwrap();
     records
@@ -51,7 +51,7 @@ fn check_list(place: &Place) {
         (&"echo".into(), &"ready".into(), &2.into()),
         "{listed}"
     );
-    // How wide a column is depends on the folder of this test.
+    // The width of a column depends on the folder of this test.
     let table = place.run(&["list"]).out;
     let words: Vec<Vec<&str>> = table
         .lines()
@@ -203,19 +203,19 @@ fn stop_leaves_nothing_behind() {
     assert_eq!(processes.len(), 2);
     assert!(processes.iter().all(|&pid| is_alive(pid)));
     assert_eq!(place.run(&["stop"]).code, Some(0));
-    // Whoever waited for `stop` can rely on it.
+    // When `stop` has returned, all processes are gone.
     assert!(!processes.iter().any(|&pid| is_alive(pid)));
     assert!(!place.home().join("run/switchboard.sock").exists());
     assert_eq!(gateway.child.wait().unwrap().code(), Some(0));
     assert_eq!(place.run(&["stop"]).code, Some(3));
     assert!(Gateway::log(&place).contains("connection.transition"));
-    // The same place can be used again at once.
+    // The same home can be used again at once.
     let _again = Gateway::start(&place, &[]);
     assert_eq!(place.run(&["status"]).code, Some(0));
 }
 
 #[test]
-fn a_log_is_followed_until_the_server_is_removed() {
+fn log_is_followed_until_server_is_removed() {
     let place = Place::new();
     let _gateway = Gateway::start(&place, &[]);
     add_echo(&place);
@@ -277,7 +277,7 @@ fn clients_are_listed() {
 }
 
 #[test]
-fn a_server_that_cannot_start_is_explained_everywhere() {
+fn failed_start_is_explained_by_every_command() {
     let place = Place::without_memory();
     let _gateway = Gateway::start(&place, &[]);
     let add = ["add", "bad", "--start", "eager", "--", "nonesuch-program"];
@@ -303,7 +303,7 @@ fn a_server_that_cannot_start_is_explained_everywhere() {
     );
     let done = place.run(&["doctor"]);
     assert_eq!(done.code, Some(1));
-    // One cause is one problem.
+    // One cause is reported as one problem.
     assert_eq!(done.out.matches("server:bad").count(), 1, "{done:?}");
     assert!(
         done.out
@@ -317,7 +317,7 @@ fn a_server_that_cannot_start_is_explained_everywhere() {
 }
 
 #[test]
-fn a_running_gateway_takes_an_import_up() {
+fn running_gateway_applies_an_import() {
     let place = Place::without_memory();
     let _gateway = Gateway::start(&place, &[]);
     let file = place.write(
@@ -349,7 +349,7 @@ fn a_running_gateway_takes_an_import_up() {
     );
 }
 
-/// A server that answers everything with this status and text; where it is.
+/// The URL of a server that responds to every request with this status and text.
 pub(crate) fn closed_server(status: &'static str, text: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -357,7 +357,7 @@ pub(crate) fn closed_server(status: &'static str, text: &'static str) -> String 
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let mut request = [0; 4096];
-            // Whatever is asked.
+            // The request does not matter.
             let _ = stream.read(&mut request);
             let length = text.len();
             let refused = format!(
@@ -370,7 +370,7 @@ pub(crate) fn closed_server(status: &'static str, text: &'static str) -> String 
 }
 
 #[test]
-fn a_refused_token_is_to_be_renewed() {
+fn refused_token_is_reported_with_its_renewal() {
     let place = Place::new();
     let _gateway = Gateway::start(&place, &[]);
     place.write_secret("key", "old");
@@ -411,12 +411,12 @@ fn refusal_without_a_challenge_is_not_about_credentials() {
 }
 
 #[test]
-fn doctor_tells_of_a_server_that_is_tried_again() {
+fn doctor_reports_a_retrying_server() {
     let place = Place::without_memory();
     let _gateway = Gateway::start(&place, &[]);
     let been = place.home().join("been");
     let been = been.to_str().unwrap();
-    // One attempt is two starts: a server may end because it was asked in the newest revision.
+    // One attempt is two starts: a server may exit because it was addressed in the newest revision.
     let script = "if [ -e \"$0.again\" ]; then exec sleep 60; fi; if [ -e \"$0\" ]; then touch \"$0.again\"; fi; \
         touch \"$0\"; echo 'Error: broken' >&2; exit 1";
     let add = [
@@ -435,7 +435,7 @@ fn doctor_tells_of_a_server_that_is_tried_again() {
 }
 
 #[test]
-fn words_of_a_server_do_not_choose_the_advice() {
+fn server_output_does_not_choose_the_advice() {
     let place = Place::without_memory();
     let _gateway = Gateway::start(&place, &[]);
     let says = "echo 'HTTP 401 Unauthorized' >&2; exit 1";
@@ -454,7 +454,7 @@ fn words_of_a_server_do_not_choose_the_advice() {
 }
 
 #[test]
-fn port_that_stdio_cannot_have_is_logged() {
+fn occupied_port_is_logged_by_stdio() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = other.local_addr().unwrap().to_string();
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Finding tools: what is found and why, what is learnt and forgotten, and what is said if there is nothing.
+//! Searches for tools: results and explanations, feedback and its removal, and empty results.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -25,7 +25,7 @@ fn gateway(place: &Place) -> Gateway {
     let mut add = vec!["add", "sky", "--start", "eager", "--"];
     add.extend(server.iter().map(String::as_str));
     place.check(&add, 0, "", "added `sky`\n");
-    // The index follows the catalogue in its own time.
+    // The index follows the catalogue with a delay.
     until("both tools are found", || {
         place.run(&["search", "weather"]).code == Some(0)
             && place.run(&["search", "note"]).code == Some(0)
@@ -37,7 +37,7 @@ fn gateway(place: &Place) -> Gateway {
 fn tools_are_found_by_what_they_do() {
     let place = Place::new();
     let _gateway = gateway(&place);
-    // Words may be given one by one.
+    // The words may be separate arguments.
     let done = place.run(&["search", "weather", "in", "Berlin", "-n", "1"]);
     assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
     let lines: Vec<&str> = done.out.lines().collect();
@@ -78,7 +78,7 @@ fn tools_are_found_by_what_they_do() {
 fn nothing_found_says_what_to_try() {
     let place = Place::new();
     let _gateway = gateway(&place);
-    // What changes something is left out, so nothing has this word.
+    // Tools that change something are filtered out, so no tool has this word.
     let args = ["search", "xyzzy", "plugh", "--read-only", "--server", "sky"];
     let err = "error: no tool fits `xyzzy plugh`\nhint: try other words for what you want to do, in English, or leave out --server and --read-only; `switchboard tools` lists all there are\n";
     place.check(&args, 1, "", err);
@@ -96,7 +96,7 @@ fn nothing_found_says_what_to_try() {
 }
 
 #[test]
-fn a_search_explains_itself() {
+fn search_explains_its_results() {
     let place = Place::new();
     let _gateway = gateway(&place);
     let done = place.run(&["search", "weather forecasts", "--explain", "--limit", "1"]);
@@ -107,7 +107,7 @@ fn a_search_explains_itself() {
         "{done:?}"
     );
     assert!(lines[2].ends_with(", learnt 0.00"), "{done:?}");
-    // Another form of a word is the same word.
+    // Another form of a word counts as the same word.
     let has = |start: &str| lines.iter().any(|line| line.starts_with(start));
     assert!(has("    weather: description ("), "{done:?}");
     assert!(has("    forecasts: name ("), "{done:?}");
@@ -118,12 +118,12 @@ fn a_search_explains_itself() {
         "{done:?}"
     );
 
-    // Another word for the same thing is told.
+    // A synonym is shown with the word it stands for.
     let done = place.run(&["search", "erase", "--explain"]);
     assert!(done.out.contains("    erase → delete: name ("), "{done:?}");
 }
 
-/// An agent that is shown the menu.
+/// An agent with the search view.
 struct Agent {
     child: Child,
     answers: BufReader<std::process::ChildStdout>,
@@ -169,7 +169,7 @@ impl Agent {
 }
 
 #[test]
-fn what_was_learnt_is_told_and_forgotten() {
+fn search_feedback_is_reported_and_forgotten() {
     let place = Place::new();
     let _gateway = gateway(&place);
     let mut agent = Agent::new(&place);

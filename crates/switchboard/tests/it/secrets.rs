@@ -1,4 +1,4 @@
-//! Secrets: stored, listed, removed, and moved out of what is added and imported.
+//! Secrets: stored, listed, removed, and moved out of added and imported servers.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -149,7 +149,7 @@ fn typed_secret_is_not_shown() {
 }
 
 #[test]
-fn add_moves_secrets_unless_told_otherwise() {
+fn add_moves_secrets_by_default() {
     let place = Place::new();
     place.write_config("{}");
     fs::set_permissions(place.config(), fs::Permissions::from_mode(0o644)).unwrap();
@@ -174,7 +174,7 @@ fn add_moves_secrets_unless_told_otherwise() {
     assert_eq!(stored(&place), [("git-api_key".into(), "swordfish".into())]);
     assert_eq!(mode(&place.config()), 0o644, "it holds no secret");
 
-    // Another value gets another name; a failed addition leaves nothing.
+    // Another value gets another name; a failed `add` leaves nothing behind.
     assert_eq!(place.run(&["remove", "git"]).code, Some(0));
     let add = ["add", "git", "--env", "API_KEY=trout-and-salmon", "--", "x"];
     assert_eq!(place.run(&add).code, Some(0));

@@ -1,6 +1,7 @@
-//! The output of every command on a terminal of 80 and of 160 columns, compared with the files in `tests/snapshots`.
+//! The output of every command on a terminal of 80 and of 160 columns, compared with the files in
+//! `tests/snapshots`.
 //!
-//! `UPDATE_SNAPSHOTS=1 cargo nextest run -p switchboard --test it -E 'test(snapshots)'` writes them anew.
+//! `UPDATE_SNAPSHOTS=1 cargo nextest run -p switchboard --test it -E 'test(snapshots)'` updates them.
 
 mod colour;
 mod deciding;
@@ -20,7 +21,7 @@ use golden::folder;
 pub(crate) use helping::listed;
 use stage::Stage;
 
-/// The files that tests write, and their widths. One that stands here twice, or nowhere, fails a test.
+/// The files that tests write, and their widths. A file that is listed twice, or not at all, fails a test.
 const GROUPS: &[(&[&str], &[u16])] = &[
     (colour::FILES, &[80]),
     (deciding::FILES, &[80, 160]),
@@ -31,7 +32,7 @@ const GROUPS: &[(&[&str], &[u16])] = &[
     (running::FILES, &[80, 160]),
 ];
 
-/// Runs `record` of a module at each width, and compares what it writes with `FILES`.
+/// Runs `record` of a module at each width, and compares its files with `FILES`.
 macro_rules! at_both_widths {
     () => {
         fn at(columns: u16) {
@@ -76,7 +77,7 @@ fn every_file_is_used() {
 #[test]
 fn every_command_has_a_snapshot() {
     if golden::is_updating() {
-        // Other tests are still writing them.
+        // Other tests are still writing the files.
         return;
     }
     let stage = Stage::new(80);

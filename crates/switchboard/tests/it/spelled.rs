@@ -1,5 +1,5 @@
-//! Definitions and results that no tree of values can hold: numbers that are too large, half characters, members of one
-//! name, deep nesting; and definitions that are too large to be kept.
+//! Definitions and results that no tree of values can represent: numbers that are too large, lone surrogates,
+//! duplicate members, deep nesting; and definitions that are too large to be kept.
 
 use serde_json::json;
 use switchboard_test_support::until;
@@ -9,7 +9,8 @@ use crate::{
     trust::{gateway, held, offer, tool},
 };
 
-/// A gateway whose server `sky` offers three tools, two of them spelled like this, and answers calls in kind.
+/// A gateway whose server `sky` offers three tools, two of them spelled like this, and responds to calls in
+/// the same way.
 fn odd(place: &Place) -> Gateway {
     let deep = format!("{}1{}", "[".repeat(123), "]".repeat(123));
     let odd = format!(

@@ -1,4 +1,4 @@
-//! A folder of its own for each test, the program run in it, and a gateway if one is wanted.
+//! A folder of its own for each test, the program run in it, and optionally a gateway.
 
 use std::{
     fs,
@@ -13,8 +13,8 @@ use tempfile::TempDir;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_switchboard");
 
-/// A server with two tools, which says on standard error what it is asked. The argument `refuse` is the error that it
-/// answers with.
+/// A server with two tools, which logs its requests on standard error. The argument `refuse` is the error
+/// that it responds with.
 const ECHO: &str = r#"
 import json, sys, time
 print("echo is here", file=sys.stderr, flush=True)
@@ -42,7 +42,7 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
 "#;
 
-/// A server whose tools stand in a file, which is read whenever somebody asks for them.
+/// A server whose tools are in a file, which is read for every list.
 const SHIFTY: &str = r#"
 import json, sys
 def offered():
@@ -71,12 +71,12 @@ for line in sys.stdin:
     print(text, flush=True)
 "#;
 
-/// Where one test has everything.
+/// The folder of one test.
 pub(crate) struct Place {
     dir: TempDir,
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) code: Option<i32>,
@@ -91,7 +91,7 @@ impl Place {
         Self { dir }
     }
 
-    /// The same under a path of one length everywhere, for outputs that are compared column by column.
+    /// Like [`Place::new`], with a path of fixed length, for outputs that are compared column by column.
     pub(crate) fn of_fixed_length() -> Self {
         let mut name = tempfile::Builder::new();
         let dir = name.prefix("sb-").rand_bytes(6).tempdir_in("/tmp").unwrap();
@@ -103,7 +103,7 @@ impl Place {
         self.dir.path()
     }
 
-    /// The same for tests that count servers and tools: the built-in memory is none of them.
+    /// Like [`Place::new`], without the built-in memory, for tests that count servers and tools.
     pub(crate) fn without_memory() -> Self {
         let place = Self::new();
         place.write_config(r#"{"memory": {"enabled": false}}"#);
@@ -123,7 +123,7 @@ impl Place {
         self.home().join("switchboard.json")
     }
 
-    /// A file with this text, in the folder of the test.
+    /// Writes a file in the folder of the test.
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.dir.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -135,19 +135,19 @@ impl Place {
         self.write("home/switchboard.json", text);
     }
 
-    /// A secret, as private as it has to be.
+    /// Writes a secret with the required mode.
     pub(crate) fn write_secret(&self, name: &str, text: &str) {
         let file = self.write(&format!("home/secrets/{name}"), text);
         fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
     }
 
-    /// The words that start the server with two tools.
+    /// The command line of the server with two tools.
     pub(crate) fn echo(&self) -> [String; 3] {
         let script = self.write("echo.py", ECHO);
         ["python3".into(), "-S".into(), script.display().to_string()]
     }
 
-    /// The words that start a server with the tools that stand in the file of this name.
+    /// The command line of a server with the tools in the file of this name.
     pub(crate) fn shifty(&self, file: &str) -> [String; 4] {
         let script = self.write("shifty.py", SHIFTY);
         let file = self.dir.path().join(file);
@@ -155,7 +155,7 @@ impl Place {
         ["python3".into(), "-S".into(), script, file]
     }
 
-    /// The program with these words. Servers that are added are not started: most tests are about the entry.
+    /// The program with these arguments. Added servers are not started: most tests are about the entry.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         match args {
             [adding @ ("add" | "import"), rest @ ..] => {
@@ -199,7 +199,7 @@ impl Place {
         self.done(&child.wait_with_output().unwrap())
     }
 
-    /// Runs a command and compares all that can be seen of it.
+    /// Runs a command and compares its exit code and all output.
     #[track_caller]
     pub(crate) fn check(&self, args: &[&str], code: i32, out: &str, err: &str) {
         let done = self.run(args);
@@ -223,25 +223,25 @@ impl Place {
     }
 }
 
-/// A gateway, killed with the test if it was not stopped.
+/// A gateway. On drop, it is killed if it still runs.
 pub(crate) struct Gateway {
     pub(crate) child: Child,
-    /// Where it listens, `HOST:PORT`.
+    /// The address on which it listens, `HOST:PORT`.
     pub(crate) address: String,
-    /// The link to the console, as it was printed.
+    /// The link to the console, as printed.
     pub(crate) console: String,
     _out: BufReader<ChildStdout>,
 }
 
 impl Gateway {
-    /// Starts it, and waits until it says where it is.
+    /// Starts the gateway, and waits until it prints its address.
     pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
         let mut command = place.command(&["serve", "--listen", "127.0.0.1:0"]);
         command.args(args);
         Self::spawn(place, command)
     }
 
-    /// The same of a command that was made elsewhere.
+    /// Starts the gateway with this command.
     pub(crate) fn spawn(place: &Place, mut command: Command) -> Self {
         let log = fs::File::create(place.dir.path().join("serve.err")).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
@@ -261,7 +261,7 @@ impl Gateway {
         }
     }
 
-    /// What it wrote to standard error.
+    /// The standard error of the gateway.
     pub(crate) fn log(place: &Place) -> String {
         fs::read_to_string(place.dir.path().join("serve.err")).unwrap()
     }
@@ -269,13 +269,13 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        // It may have ended well before.
+        // The process may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What a command prints with `--json`.
+/// The output of a command with `--json`.
 #[track_caller]
 pub(crate) fn json(place: &Place, args: &[&str]) -> Value {
     let done = place.run(args);

@@ -1,5 +1,4 @@
-//! What is different when a person sits there: questions, colours, and nothing that takes over the
-//! terminal.
+//! Behaviour on a terminal: questions, colours, and output that cannot take over the terminal.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -35,7 +34,8 @@ impl Session {
         Self::spawn(command, None)
     }
 
-    /// Starts any command, on a terminal with this many columns; without a number it does not know its size.
+    /// Starts any command, on a terminal with this many columns; with `None`, the terminal does not report
+    /// its size.
     pub(crate) fn spawn(mut command: Command, columns: Option<u16>) -> Self {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&controller).unwrap();
@@ -61,7 +61,7 @@ impl Session {
             .stderr(terminal)
             .spawn()
             .unwrap();
-        // It holds the terminal open, which would have no end.
+        // The command holds the terminal open, which would then never end.
         drop(command);
         let keyboard = File::from(controller);
         let mut reader = keyboard.try_clone().unwrap();
@@ -83,12 +83,12 @@ impl Session {
         }
     }
 
-    /// What a person types.
+    /// Types text.
     pub(crate) fn type_in(&mut self, text: &str) {
         self.keyboard.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Waits until this stands on the screen.
+    /// Waits until the screen contains this text.
     pub(crate) fn wait_for(&mut self, text: &str) {
         while !String::from_utf8_lossy(&self.seen).contains(text) {
             let more = self.screen.recv_timeout(PATIENCE);
@@ -98,18 +98,18 @@ impl Session {
         }
     }
 
-    /// Forgets what was seen, to wait for what comes next.
+    /// Forgets the output so far, to wait for what comes next.
     pub(crate) fn forget(&mut self) {
         self.seen.clear();
     }
 
-    /// Asks the command to end.
+    /// Sends SIGTERM to the command.
     pub(crate) fn terminate(&self) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).unwrap();
     }
 
-    /// The exit code, and all that was seen.
+    /// Waits for the end, and returns the exit code and all output.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         loop {
             let more = self.screen.recv_timeout(PATIENCE);
@@ -125,7 +125,7 @@ impl Session {
     }
 }
 
-/// Runs a command on a terminal, with what a person types there; the exit code and what is seen.
+/// Runs a command on a terminal, types this text, and returns the exit code and the output.
 pub(crate) fn run(
     place: &Place,
     args: &[&str],
@@ -138,7 +138,7 @@ pub(crate) fn run(
 }
 
 #[test]
-fn a_person_is_asked() {
+fn user_is_asked_on_a_terminal() {
     let place = Place::new();
     let file = place.write("other.json", r#"{"mcpServers": {"a": {"command": "x"}}}"#);
     let import = ["import", file.to_str().unwrap()];
@@ -161,7 +161,7 @@ fn a_person_is_asked() {
 }
 
 #[test]
-fn colours_are_for_terminals_and_for_who_wants_them() {
+fn colour_depends_on_terminal_and_settings() {
     let place = Place::new();
     let (code, seen) = run(&place, &["status"], "", &[]);
     assert_eq!(code, Some(3));
@@ -173,21 +173,21 @@ fn colours_are_for_terminals_and_for_who_wants_them() {
         let (_, seen) = run(&place, &["status"], "", &[variable]);
         assert!(seen.starts_with("error: no gateway"), "{seen:?}");
     }
-    // The same words either way.
+    // The words are the same without a terminal.
     assert!(place.run(&["status"]).err.starts_with("error: no gateway"));
 }
 
 #[test]
-fn a_log_does_not_take_over_the_terminal() {
+fn log_does_not_take_over_the_terminal() {
     let place = Place::new();
     place.write("home/logs/a.log", "\u{1b}]0;owned\u{7} text\n");
     let (_, seen) = run(&place, &["logs", "a"], "", &[]);
     assert_eq!(seen, "\u{fffd}]0;owned\u{fffd} text\r\n");
-    // A program gets what was written.
+    // A program gets the log verbatim.
     assert_eq!(place.run(&["logs", "a"]).out, "\u{1b}]0;owned\u{7} text\n");
 }
 
-/// A server whose tool says how far it has come, and waits until a file is there.
+/// A server whose tool reports progress, and waits until a file exists.
 const SLOW: &str = r#"
 import json, os, sys, time
 def say(message):
@@ -233,10 +233,10 @@ fn start(place: &Place, server: &Value) -> Gateway {
 }
 
 #[test]
-fn tool_that_never_stops_talking_is_ended_by_its_limits() {
+fn endless_progress_is_ended_by_the_timeout() {
     let place = Place::without_memory();
     let script = place.write("slow.py", SLOW);
-    // Progress gives it ten times as long, and no more.
+    // With progress, a call may take ten times as long, and no longer.
     let server = json!({ "command": "python3", "args": ["-S", script], "requestTimeoutMs": 500 });
     let _gateway = start(&place, &server);
     let flooded = place.run(&["call", "slow:flood"]);

@@ -1,21 +1,21 @@
-//! Trust: tools that change are held back, shown with what changed, and come back when somebody says so.
+//! Trust: changed tools are held, shown with their changes, and return when the user approves them.
 
 use serde_json::{Value, json};
 use switchboard_test_support::until;
 
 use crate::support::{Gateway, Place, json};
 
-/// A tool that says this.
+/// A tool with this description.
 pub(crate) fn tool(name: &str, description: &str) -> Value {
     json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
 }
 
-/// What the server `sky` offers from its next start on.
+/// Sets the tools that the server `sky` offers from its next start on.
 pub(crate) fn offer(place: &Place, tools: &[Value]) {
     place.write("sky.json", &json!({"tools": tools}).to_string());
 }
 
-/// A gateway with the server `sky`, whose entry has these members besides.
+/// A gateway with the server `sky`, whose entry has these additional members.
 pub(crate) fn gateway(place: &Place, more: &Value) -> Gateway {
     let [command, args @ ..] = place.shifty("sky.json");
     let mut server = json!({"command": command, "args": args, "start": "eager"});
@@ -30,7 +30,7 @@ pub(crate) fn gateway(place: &Place, more: &Value) -> Gateway {
     gateway
 }
 
-/// Waits until it is known what `sky` offers, and that has been judged.
+/// Waits until the offers of `sky` are known and judged.
 pub(crate) fn wait_for_judgement(place: &Place) {
     until("sky is judged", || {
         let trust = json(place, &["trust", "list", "sky", "--json"]);
@@ -39,7 +39,7 @@ pub(crate) fn wait_for_judgement(place: &Place) {
     });
 }
 
-/// What is held of `sky`, by its own names, and why.
+/// The held definitions of `sky`, with the reasons.
 pub(crate) fn held(place: &Place) -> Vec<(String, String)> {
     let trust = json(place, &["trust", "list", "sky", "--json"]);
     let held = trust["servers"][0]["held"].as_array().unwrap();
@@ -49,7 +49,7 @@ pub(crate) fn held(place: &Place) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Lets the server say something else, and waits until that has been judged.
+/// Changes the offers of the server, and waits until they have been judged.
 #[track_caller]
 pub(crate) fn change(place: &Place, tools: &[Value], expected: &[(&str, &str)]) {
     offer(place, tools);
@@ -70,7 +70,7 @@ pub(crate) fn names(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn a_tool_that_changes_is_held_back_until_it_is_approved() {
+fn changed_tool_is_held_until_approved() {
     let place = Place::new();
     let read = tool("read", "Reads a note.");
     offer(&place, &[read.clone(), tool("write", "Writes a note.")]);
@@ -117,7 +117,7 @@ fn a_tool_that_changes_is_held_back_until_it_is_approved() {
     );
     check_shown(&place);
 
-    // Nobody can be asked.
+    // There is no terminal to ask on.
     let done = place.run(&["trust", "approve", "sky:write"]);
     assert_eq!(done.code, Some(2), "{done:?}");
     assert_eq!(
@@ -149,7 +149,7 @@ fn a_tool_that_changes_is_held_back_until_it_is_approved() {
     );
 }
 
-/// What is to be seen of the tool that has changed.
+/// Checks the output about the changed tool.
 fn check_shown(place: &Place) {
     let shown = json(place, &["trust", "show", "sky:write", "--json"]);
     let held = &shown["held"];
@@ -189,7 +189,7 @@ what it says
         done.err,
         "hint: `switchboard trust approve sky:write` or `switchboard trust reject sky:write`\n"
     );
-    // All of a server are shown in the same way.
+    // All held tools of a server are shown in the same way.
     let all = place.run(&["trust", "show", "sky"]);
     assert_eq!((all.out, all.err), (done.out, done.err));
     let all = json(place, &["trust", "show", "sky", "--json"]);
@@ -197,7 +197,7 @@ what it says
 }
 
 #[test]
-fn a_tool_that_is_rejected_stays_away_until_it_changes() {
+fn rejected_tool_stays_hidden_until_it_changes() {
     let place = Place::new();
     offer(&place, &[tool("a", "One.")]);
     let gateway = gateway(&place, &json!({}));
@@ -210,7 +210,7 @@ fn a_tool_that_is_rejected_stays_away_until_it_changes() {
     );
     assert_eq!(held(&place), [("a".to_owned(), "rejected".to_owned())]);
     assert_eq!(names(&place), [""; 0]);
-    // Who has decided is not asked again, not even by another gateway.
+    // The user is not asked again, not even by another gateway.
     drop(gateway);
     let _gateway = Gateway::start(&place, &[]);
     until("sky is judged again", || {
@@ -251,7 +251,7 @@ fn a_tool_that_is_rejected_stays_away_until_it_changes() {
 }
 
 #[test]
-fn a_server_that_asks_shows_nothing_before_it_is_approved() {
+fn trust_ask_shows_nothing_before_approval() {
     let place = Place::new();
     let tools = [tool("a", "One."), tool("b", "Two.")];
     let offers = json!({"tools": tools, "instructions": "Be kind."});
@@ -266,7 +266,7 @@ fn a_server_that_asks_shows_nothing_before_it_is_approved() {
     let done = place.run(&["call", "sky:a"]);
     assert_eq!(done.code, Some(1), "{done:?}");
 
-    // Names are quoted where a shell would take them apart.
+    // Names are quoted if a shell would split them.
     let done = place.run(&["trust", "show", "sky:(instructions)"]);
     assert!(
         done.out.starts_with(
@@ -305,7 +305,7 @@ fn a_server_that_asks_shows_nothing_before_it_is_approved() {
 }
 
 #[test]
-fn what_is_not_there_cannot_be_decided_about() {
+fn unknown_tools_cannot_be_decided() {
     let place = Place::new();
     offer(&place, &[tool("a", "One.")]);
     let _gateway = gateway(&place, &json!({}));
@@ -338,7 +338,7 @@ fn what_is_not_there_cannot_be_decided_about() {
 }
 
 #[test]
-fn what_nobody_sees_is_spelled_out() {
+fn invisible_characters_are_spelled_out() {
     let place = Place::new();
     let hidden =
         "Adds.\u{200b}\u{200b}\u{200b}\u{200b} \u{e0041}\u{e0042}\u{e0043}\u{e0044} More.\u{1b}[2J";
@@ -364,7 +364,7 @@ fn what_nobody_sees_is_spelled_out() {
             "{done:?}"
         );
     }
-    // Who approves it all the same is reminded.
+    // After approval, the tool stays marked as suspicious.
     assert_eq!(
         place.run(&["trust", "approve", "sky:add", "-y"]).code,
         Some(0)
@@ -385,7 +385,7 @@ fn what_nobody_sees_is_spelled_out() {
     assert_eq!(place.run(&["search", "add", "--trusted"]).code, Some(1));
 }
 
-/// The command line of that server as it is shown; tests see their folder as DIR.
+/// The command line of that server as shown; tests see their folder as DIR.
 const HELD_PROGRAM: &str = r"program      sh -c 'echo '\''a b'\'' > DIR/home/trace'";
 
 /// A held server whose start would leave a trace.
@@ -432,7 +432,7 @@ fn held_server_is_listed_with_its_command_line() {
 }
 
 #[test]
-fn held_server_waits_in_the_queue_with_its_command_line() {
+fn held_server_is_queued_with_its_command_line() {
     let place = Place::new();
     held_server(&place);
     let _gateway = Gateway::start(&place, &[]);

@@ -1,4 +1,4 @@
-//! `switchboard approvals watch`: what happens is told as it happens, and keys answer.
+//! `switchboard approvals watch`: events are reported as they happen, and keys answer.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -14,7 +14,7 @@ use crate::{
     terminal::Session,
 };
 
-/// What a command says, line by line, as it says it.
+/// The output of a command, line by line.
 struct Following {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -46,13 +46,13 @@ impl Drop for Following {
 }
 
 #[test]
-fn what_happens_is_told_as_it_happens() {
+fn events_are_reported_as_they_happen() {
     let place = Place::new();
     let first_gateway = gateway(&place);
     let (first, asked) = ask(&place, "asker:remove", r#"{"path": "/first\u202e"}"#);
     let mut text = Following::start(&place, &["approvals", "watch"]);
     let mut events = Following::start(&place, &["approvals", "watch", "--json"]);
-    // What waits already comes first.
+    // Pending requests come first.
     let line = text.line();
     assert!(line.contains("asks") && line.contains(id(&asked)), "{line}");
     assert!(
@@ -97,7 +97,7 @@ fn what_happens_is_told_as_it_happens() {
     };
     assert_eq!(decided["data"]["approval"]["status"], "approved");
 
-    // It goes on when the gateway is there again.
+    // The command continues when the gateway is back.
     assert_eq!(place.run(&["stop"]).code, Some(0));
     drop(first_gateway);
     let _gateway = start(&place);
@@ -112,12 +112,12 @@ fn what_happens_is_told_as_it_happens() {
 }
 
 #[test]
-fn numbers_that_no_program_holds_are_told_of_all_the_same() {
+fn requests_with_huge_numbers_are_reported() {
     let place = Place::new();
     let _gateway = gateway(&place);
     let (_first, asked) = ask(&place, "asker:remove", "{}");
     let mut text = Following::start(&place, &["approvals", "watch"]);
-    // From now on it hears of what happens.
+    // From now on it receives events.
     assert!(text.line().contains(id(&asked)));
     let _second = Calling::start(&place, "asker:remove", r#"{"n": 1e400}"#);
     let line = text.line();
@@ -125,7 +125,7 @@ fn numbers_that_no_program_holds_are_told_of_all_the_same() {
 }
 
 #[test]
-fn keys_answer_where_a_person_sits() {
+fn keys_answer_on_a_terminal() {
     let place = Place::new();
     let _gateway = gateway(&place);
     let variables = [("NO_COLOR", "1"), ("USER", "ada")];
@@ -138,7 +138,7 @@ fn keys_answer_where_a_person_sits() {
     ));
     session.type_in("s");
     session.wait_for("\r\narguments\r\n");
-    // Not meant after all.
+    // The user changes their mind.
     session.type_in("a");
     session.wait_for("? [y/N] ");
     session.type_in("n\n");
@@ -177,7 +177,7 @@ fn keys_answer_where_a_person_sits() {
 }
 
 #[test]
-fn what_waits_for_long_rings_and_what_nobody_answers_is_told() {
+fn escalation_rings_and_timeout_is_reported() {
     let place = Place::new();
     let approvals = json!({
         "rules": ["ask asker:remove"], "notify": "off", "shortTimeoutMs": 300, "longTimeoutMs": 700,
@@ -203,14 +203,14 @@ fn what_waits_for_long_rings_and_what_nobody_answers_is_told() {
 }
 
 #[test]
-fn keys_are_about_the_request_that_is_named() {
+fn keys_act_on_the_named_request() {
     let place = Place::new();
     let _gateway = gateway(&place);
     let (first, one) = ask(&place, "asker:remove", r#"{"path": "/one"}"#);
     let mut session = Session::start(&place, &["approvals", "watch"], &[("NO_COLOR", "1")]);
     session.wait_for(&format!("{} asker:remove: a approve", id(&one)));
     session.forget();
-    // Another one that comes does not change what the keys are about.
+    // Another request does not change the one that the keys act on.
     let (second, two) = ask(&place, "asker:remove", r#"{"path": "/two"}"#);
     assert_ne!(id(&one), id(&two));
     session.wait_for(&format!("{} asker:remove: a approve", id(&one)));
@@ -224,7 +224,7 @@ fn keys_are_about_the_request_that_is_named() {
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("/two"), "{said}");
     session.wait_for(&format!("{} asker:remove: a approve", id(&one)));
-    // When it is told to end, it leaves the terminal as it was.
+    // After SIGTERM, the terminal is restored.
     session.terminate();
     assert_eq!(session.end().0, Some(0));
     drop(first);

@@ -1,4 +1,4 @@
-//! Faults that the gateway has had, each shown by what its clients and servers would notice of it.
+//! Earlier faults of the gateway, each shown by its effect on clients and servers.
 
 mod asking;
 mod hearing;
@@ -25,14 +25,14 @@ const fn side(revision: Revision, way: Way) -> Side {
     Side { revision, way }
 }
 
-/// Does something with a gateway of these settings in front of a server.
+/// Runs `act` with a gateway of these settings in front of a server.
 #[track_caller]
 fn with_gateway(server: Side, config: Value, act: impl FnOnce(&Serve<'_>) -> Result<(), Reason>) {
     let upstream = Upstream::start(server, &[]);
     in_front(server, &home_with(&upstream, config), act);
 }
 
-/// Does something with the gateway of a home.
+/// Runs `act` with the gateway of a home.
 #[track_caller]
 fn in_front(server: Side, home: &Home, act: impl FnOnce(&Serve<'_>) -> Result<(), Reason>) {
     let serve = home.serve();
@@ -42,12 +42,12 @@ fn in_front(server: Side, home: &Home, act: impl FnOnce(&Serve<'_>) -> Result<()
     serve.stop();
 }
 
-/// A client that can be asked everything.
+/// A client with all capabilities.
 fn open(serve: &Serve<'_>, server: Side, client: Side) -> Result<Client, Reason> {
     Client::open(&through(serve), server, Setup::able(client))
 }
 
-/// A call that is at the server until it is cancelled, and of which the client has heard.
+/// Starts a call that stays at the server until it is cancelled, and waits for its first progress.
 fn at_work(client: &mut Client) -> Result<Sent, Reason> {
     let from = client.now();
     let call = with_progress(call_of("test_wait_cancel", json!({})), &json!("own"));

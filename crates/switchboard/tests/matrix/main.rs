@@ -1,10 +1,10 @@
-//! Every revision of the protocol on either side of the gateway: the real program, a server that speaks
-//! each revision (`fixtures/protocol_fixture`), and a client made of text and sockets.
+//! Every revision of the protocol on either side of the gateway: the real program, a server that speaks each
+//! revision (`fixtures/protocol_fixture`), and a client made of text and sockets.
 //!
-//! `matrix` tries every feature in every pair of revisions over every pair of transports and compares what
-//! it found with `docs/revisions.md`; with `SWITCHBOARD_WRITE_DOCS=1` it writes that file. The other modules
-//! each look at one promise: bytes as they came, everything in order, state that cannot be forged, and
-//! servers that may crash.
+//! `matrix` tests every feature in every pair of revisions over every pair of transports and compares the
+//! results with `docs/revisions.md`; with `SWITCHBOARD_WRITE_DOCS=1` it writes that file. Each of the other
+//! modules tests one guarantee: verbatim bytes, order, state that cannot be forged, and servers that may
+//! crash.
 #![allow(
     clippy::expect_used,
     clippy::panic,

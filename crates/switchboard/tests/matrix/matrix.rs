@@ -1,8 +1,8 @@
 //! Every feature, with a client of every revision, in front of a server of every revision, over every
 //! transport of either.
 //!
-//! `SWITCHBOARD_MATRIX="words"` tries only the cells whose description has all these words, which is for
-//! people who look for a fault; the page is not compared then.
+//! `SWITCHBOARD_MATRIX="words"` runs only the cells whose description contains all these words, for
+//! debugging; the page is not compared then.
 
 use std::{
     collections::VecDeque,
@@ -20,10 +20,10 @@ use crate::{
     table::{self, Mark, Outcome},
 };
 
-/// So many gateways at once keep two processors busy.
+/// Gateways at a time, enough to keep two processors busy.
 const AT_ONCE: usize = 3;
 
-/// After so many failures that took all patience, the rest of a pair is not tried.
+/// Timeouts after which the rest of a pair is not tried.
 const HOPELESS: usize = 3;
 
 #[test]
@@ -47,12 +47,12 @@ fn every_revision_works_with_every_other() {
     }
 }
 
-/// The client and the server without anything in between, so that what fails above fails for the gateway.
+/// The client and the server without a gateway, so that a failure above is a failure of the gateway.
 #[test]
-fn the_client_and_the_server_of_the_tests_understand_each_other() {
+fn client_and_server_work_without_a_gateway() {
     let marks = on_all_servers(|server| {
         let upstream = Upstream::start(server, &["--paged"]);
-        // The server takes batches or not as it likes, and its tasks are driven by the gateway.
+        // The server may accept batches or not, and the gateway drives its tasks.
         cells(
             &upstream.place(),
             server,
@@ -63,7 +63,7 @@ fn the_client_and_the_server_of_the_tests_understand_each_other() {
     judge(&marks);
 }
 
-/// Does something with every kind of server, a few at a time.
+/// Runs `act` with every kind of server, a few at a time.
 fn on_all_servers(act: impl Fn(Side) -> Vec<Mark> + Sync) -> Vec<Mark> {
     let queue: Mutex<VecDeque<_>> = Mutex::new(Side::all().collect());
     let marks = Mutex::new(Vec::new());
@@ -84,7 +84,7 @@ fn on_all_servers(act: impl Fn(Side) -> Vec<Mark> + Sync) -> Vec<Mark> {
     marks
 }
 
-/// Every feature but some for one client in front of one server.
+/// Every feature except `but`, for one client in front of one server.
 fn cells(place: &Place, client: Side, server: Side, but: &[&str]) -> Vec<Mark> {
     let wanted = |feature: &&Feature| {
         is_wanted(feature.name, client, server) && !but.contains(&feature.name)
@@ -100,7 +100,7 @@ fn cells(place: &Place, client: Side, server: Side, but: &[&str]) -> Vec<Mark> {
                 Ok(()) => Outcome::Works,
                 Err(reason) => {
                     timeouts += usize::from(reason.contains("not within"));
-                    // Who knows in what state it is.
+                    // The state of the client is unknown now.
                     open = None;
                     Outcome::Fails(reason)
                 }
@@ -161,13 +161,13 @@ fn describe(feature: &str, client: Side, server: Side) -> String {
     format!("{feature}: client {client}, server {server}")
 }
 
-/// Whether a cell is to be tried.
+/// Tests if a cell is to be run.
 fn is_wanted(feature: &str, client: Side, server: Side) -> bool {
     let words = describe(feature, client, server);
     filter().iter().all(|word| words.contains(word))
 }
 
-/// Words that a cell has to have in order to be tried.
+/// The words that a cell must contain to be run.
 fn filter() -> Vec<String> {
     let words = env::var("SWITCHBOARD_MATRIX").unwrap_or_default();
     words
@@ -177,7 +177,7 @@ fn filter() -> Vec<String> {
         .collect()
 }
 
-/// Fails with all that failed.
+/// Fails with all failures.
 #[track_caller]
 fn judge(marks: &[Mark]) {
     let failures: Vec<_> = marks

@@ -1,5 +1,5 @@
-//! Fifty calls at once, each with four hundred reports: every call's own come complete, in order and
-//! before its answer.
+//! Fifty calls at once, each with four hundred notifications: those of each call arrive complete, in order
+//! and before its response.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::{
 const CALLS: u64 = 50;
 const COUNT: u64 = 200;
 
-/// One client per way in which streams are told apart.
+/// One client for each way of telling streams apart.
 const CLIENTS: [Side; 3] = [
     Side {
         revision: Revision::Nov2025,
@@ -32,22 +32,22 @@ const CLIENTS: [Side; 3] = [
 ];
 
 #[test]
-fn reports_of_an_older_server_on_a_pipe_come_in_order() {
+fn older_server_on_a_pipe_keeps_order() {
     in_order(Revision::Nov2025, Way::Pipe);
 }
 
 #[test]
-fn reports_of_a_newer_server_on_a_pipe_come_in_order() {
+fn newer_server_on_a_pipe_keeps_order() {
     in_order(Revision::Jul2026, Way::Pipe);
 }
 
 #[test]
-fn reports_of_an_older_server_over_http_come_in_order() {
+fn older_server_over_http_keeps_order() {
     in_order(Revision::Nov2025, Way::Http);
 }
 
 #[test]
-fn reports_of_a_newer_server_over_http_come_in_order() {
+fn newer_server_over_http_keeps_order() {
     in_order(Revision::Jul2026, Way::Http);
 }
 
@@ -71,7 +71,7 @@ fn in_order(revision: Revision, way: Way) {
     serve.stop();
 }
 
-/// Makes all calls at once, and waits for all answers.
+/// Makes all calls at once, and waits for all responses.
 fn flood(client: &mut Client) -> Result<Vec<Sent>, Reason> {
     let mut all = Vec::new();
     for call in 0..CALLS {
@@ -88,7 +88,7 @@ fn flood(client: &mut Client) -> Result<Vec<Sent>, Reason> {
 }
 
 fn judge(client: &Client, all: &[Sent]) -> Result<(), Reason> {
-    // How far each call has come, by its token and, where it has a stream of its own, by that.
+    // The progress of each call, by its token and, if it has a stream of its own, by that.
     let mut progress: HashMap<String, u64> = HashMap::new();
     let mut logged: HashMap<u64, u64> = HashMap::new();
     let mut answered = 0;

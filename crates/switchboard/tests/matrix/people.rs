@@ -1,4 +1,4 @@
-//! A person answers what a server asks inside a call and its client cannot: in every pair of revisions.
+//! The user answers questions of a server inside a call if its client cannot: in every pair of revisions.
 
 use std::{collections::VecDeque, sync::Mutex, thread};
 
@@ -11,7 +11,7 @@ use crate::{
     rig::{NAME, Upstream, home_with, through},
 };
 
-/// One client of each revision at least, and of each transport.
+/// At least one client of each revision, and of each transport.
 const CLIENTS: [Side; 7] = [
     side(Revision::Nov2024, Way::Sse),
     side(Revision::Mar2025, Way::Http),
@@ -27,7 +27,7 @@ const fn side(revision: Revision, way: Way) -> Side {
 }
 
 #[test]
-fn a_person_answers_in_every_pair_of_revisions() {
+fn user_answers_in_every_pair_of_revisions() {
     let queue: Mutex<VecDeque<_>> = Mutex::new(Side::all().collect());
     let failures = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -46,8 +46,8 @@ fn a_person_answers_in_every_pair_of_revisions() {
 
 fn in_front_of(server: Side) -> Vec<String> {
     let upstream = Upstream::start(server, &[]);
-    // In its own view a server of 2026-07-28 is told what its client can do, and asks for nothing else, unless
-    // a person is wanted in any case.
+    // In its own view, a server of 2026-07-28 sees the client's capabilities and asks for nothing else,
+    // unless the route sends every question to the user.
     let route = if server.revision == Revision::Jul2026 {
         "human"
     } else {
@@ -93,7 +93,7 @@ fn asked(serve: &Serve<'_>, client: Side, server: Side) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Calls, has a person answer, and gives the text of the result.
+/// Makes a call, answers it as the user, and returns the text of the result.
 fn answered(
     serve: &Serve<'_>,
     client: &mut Client,
@@ -107,7 +107,7 @@ fn answered(
         list["approvals"][0]["id"].as_str().map(str::to_owned)
     });
     if client.is_modern() {
-        // It is not kept waiting: it has been sent away before anybody answers.
+        // The client is not kept waiting: it gets its response before the user answers.
         let away = client.wait(&sent)?;
         let required = &away["result"];
         check!(required["resultType"] == "input_required", "{away}");

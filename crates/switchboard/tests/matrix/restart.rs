@@ -1,4 +1,4 @@
-//! Servers that crash, and what clients notice of it: nothing that they would have to act upon.
+//! Servers that crash, without effects that their clients would have to handle.
 
 use serde_json::{Value, json};
 use switchboard_test_support::{Serve, until};
@@ -17,7 +17,7 @@ fn side(revision: Revision, way: Way) -> Side {
     Side { revision, way }
 }
 
-/// Does something with a gateway in front of a server.
+/// Runs `act` with a gateway in front of a server.
 #[track_caller]
 fn with_gateway(
     server: Side,
@@ -41,7 +41,7 @@ fn open(serve: &Serve<'_>, client: Side, server: Side) -> Result<Client, Reason>
     Client::open(&through(serve), server, setup)
 }
 
-/// Asks to be told of the watched resource.
+/// Subscribes to the watched resource.
 fn watch(client: &mut Client) -> Result<(), Reason> {
     if client.is_modern() {
         listen(client, json!({ "resourceSubscriptions": [WATCHED] }))?;
@@ -51,12 +51,12 @@ fn watch(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Has the server tell of the resource again and again until the client hears of it.
+/// Makes the server report changes of the resource until the client receives one.
 fn hears(client: &mut Client, other: &mut Client) {
     let from = client.now();
     until("the update arrives", || {
         other.call("test_update_watched", json!({})).ok()?;
-        // An answer to the client itself comes after what was said before it.
+        // A response to the client itself comes after everything that was sent before it.
         client.text("test_simple_text", json!({})).ok()?;
         let mut since = client.seen[from..].iter();
         since
@@ -91,7 +91,7 @@ fn crash(client: &mut Client) -> Result<(), Reason> {
     )?;
     let failed = answer.get("error").is_some() || answer["result"]["isError"] == true;
     check!(failed, "it did not crash: {answer}");
-    // The next one waits for the server to be back.
+    // The next call waits until the server is ready again.
     until("the server is back", || {
         client.text("test_simple_text", json!({})).ok()
     });
@@ -131,16 +131,16 @@ fn survives_a_crash(revision: Revision) {
 }
 
 #[test]
-fn clients_of_an_older_server_need_not_know_that_it_crashed() {
+fn clients_do_not_notice_older_server_crash() {
     survives_a_crash(Nov2025);
 }
 
 #[test]
-fn clients_of_a_newer_server_need_not_know_that_it_crashed() {
+fn clients_do_not_notice_newer_server_crash() {
     survives_a_crash(Jul2026);
 }
 
-/// How often the server was asked to tell of changes.
+/// The number of subscriptions that the server received, in either form.
 fn subscribed(client: &mut Client) -> Result<(u64, u64), Reason> {
     let subscribe = counted(client, "resources/subscribe")?;
     let listen = counted(client, "subscriptions/listen")?;
@@ -175,12 +175,12 @@ fn subscribes_once(revision: Revision) {
 }
 
 #[test]
-fn an_older_server_has_one_subscription_however_many_listen() {
+fn older_server_gets_one_subscription_for_all_clients() {
     subscribes_once(Nov2025);
 }
 
 #[test]
-fn a_newer_server_has_one_stream_however_many_listen() {
+fn newer_server_gets_one_stream_for_all_clients() {
     subscribes_once(Jul2026);
 }
 
@@ -212,7 +212,7 @@ fn lists_are_served_while_the_server_is_down() {
     }
 }
 
-/// How often the server was asked for each of these while the clients asked five times.
+/// The number of requests that reached the server while the clients made each five times.
 fn asked(ttl: &str, scope: &str) -> Value {
     let server = side(Jul2026, Way::Http);
     let mut found = json!({});
@@ -237,7 +237,7 @@ fn asked(ttl: &str, scope: &str) -> Value {
 }
 
 #[test]
-fn what_a_server_lets_be_cached_is_asked_for_once() {
+fn cacheable_results_are_requested_once() {
     assert_eq!(
         asked("60000", "public"),
         json!({ "resources/read": 1, "tools/list": 0 })
@@ -245,7 +245,7 @@ fn what_a_server_lets_be_cached_is_asked_for_once() {
 }
 
 #[test]
-fn what_a_server_does_not_let_be_cached_is_read_each_time() {
+fn uncacheable_results_are_read_each_time() {
     let asked = asked("0", "private");
     assert_eq!(asked["resources/read"], 5);
 }

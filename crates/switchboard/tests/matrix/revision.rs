@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A revision of the protocol, the oldest first.
+/// A revision of the protocol; the oldest comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Revision {
     Nov2024,
@@ -31,12 +31,12 @@ impl Revision {
         }
     }
 
-    /// Whether it knows no sessions, and each request says everything itself.
+    /// Tests if the revision has no sessions, so that each request is self-contained.
     pub(crate) fn is_modern(self) -> bool {
         self == Self::Jul2026
     }
 
-    /// The transports that it has.
+    /// The transports that the revision has.
     pub(crate) const fn ways(self) -> &'static [Way] {
         match self {
             Self::Nov2024 => &[Way::Pipe, Way::Sse],
@@ -52,14 +52,14 @@ impl fmt::Display for Revision {
     }
 }
 
-/// How messages travel.
+/// A transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Way {
     /// Standard input and output.
     Pipe,
     /// Streamable HTTP.
     Http,
-    /// HTTP+SSE, the transport of 2024-11-05, which others still speak.
+    /// HTTP+SSE, the transport of 2024-11-05, which some programs still speak.
     Sse,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for Way {
     }
 }
 
-/// One side: what it speaks, and over what.
+/// One side: its revision and its transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Side {
     pub(crate) revision: Revision,
@@ -81,7 +81,7 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// Every side there is.
+    /// All possible sides.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         Revision::ALL.into_iter().flat_map(|revision| {
             let ways = revision.ways().iter();

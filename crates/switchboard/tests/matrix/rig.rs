@@ -25,7 +25,7 @@ fn fixture() -> &'static str {
     switchboard_test_support::fixture("protocol_fixture")
 }
 
-/// A server of one revision. One at an address runs as long as this lives.
+/// A server of one revision. A server at an address runs for as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Upstream {
     words: Vec<String>,
@@ -38,7 +38,7 @@ impl Upstream {
         Self::start_as(side.revision.as_str(), side.way, more)
     }
 
-    /// One of these revisions, as the fixture names them.
+    /// Starts a server with revisions as the fixture names them.
     pub(crate) fn start_as(revisions: &str, way: Way, more: &[&str]) -> Self {
         let transport = match way {
             Way::Pipe => "stdio",
@@ -92,7 +92,7 @@ impl Upstream {
         }
     }
 
-    /// The way to it without a gateway.
+    /// The addresses of the server itself, without a gateway.
     pub(crate) fn place(&self) -> Place {
         let program = [fixture().to_owned()].into_iter();
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -118,13 +118,13 @@ impl Drop for Upstream {
     }
 }
 
-/// The way to the one server of a gateway.
+/// The addresses of the one server behind a gateway.
 pub(crate) fn through(serve: &Serve<'_>) -> Place {
     let view = format!("server:{NAME}");
     place(serve, &view, &format!("s/{NAME}"))
 }
 
-/// The way to all servers of a gateway.
+/// The addresses of the direct view of a gateway.
 pub(crate) fn through_direct(serve: &Serve<'_>) -> Place {
     place(serve, "direct", "direct")
 }
@@ -141,7 +141,7 @@ fn place(serve: &Serve<'_>, view: &str, path: &str) -> Place {
     }
 }
 
-/// A home whose gateway has this server, and nobody who answers in a client's place.
+/// A home whose gateway has this server, and where only clients answer questions.
 pub(crate) fn home(upstream: &Upstream) -> Home {
     home_with(upstream, clients_answer())
 }
@@ -151,7 +151,7 @@ pub(crate) fn clients_answer() -> Value {
     json!({ "approvals": { "route": "client" } })
 }
 
-/// The same with other settings as well.
+/// A home whose gateway has this server and these settings.
 pub(crate) fn home_with(upstream: &Upstream, config: Value) -> Home {
     let servers = json!({ NAME: upstream.entry() });
     let home = Home::new(servers.clone());

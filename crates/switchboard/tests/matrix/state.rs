@@ -1,5 +1,5 @@
-//! `requestState` of a modern client in front of an older server: it opens one parked call, for the one
-//! who made it, once. Whoever presents anything else is refused, and the parked call is not disturbed.
+//! `requestState` of a modern client in front of an older server: it resumes one suspended call, for its
+//! caller, once. Anything else is refused, and does not disturb the suspended call.
 
 use serde_json::{Value, json};
 use switchboard_test_support::until;
@@ -18,7 +18,7 @@ const MODERN: Side = Side {
     way: Way::Http,
 };
 
-/// Does something with a call that is parked, once for each transport of the server.
+/// Runs `act` with a suspended call, once for each transport of the server.
 fn parked(config: Value, act: impl Fn(&mut Parked, &Place) -> Result<(), Reason>) {
     for way in [Way::Pipe, Way::Http] {
         let server = Side {
@@ -36,12 +36,12 @@ fn parked(config: Value, act: impl Fn(&mut Parked, &Place) -> Result<(), Reason>
     }
 }
 
-/// A gateway that lets everybody in, and knows those who show a token.
+/// A gateway that admits clients without a token, and recognizes clients with one.
 fn open_to_all() -> Value {
     json!({ "auth": { "mcp": "none" } })
 }
 
-/// A call that waits for an answer.
+/// A suspended call that waits for an answer.
 struct Parked {
     client: Client,
     params: Value,
@@ -76,12 +76,12 @@ impl Parked {
             .to_owned()
     }
 
-    /// What a rightful answer looks like.
+    /// The parameters of a valid answer.
     fn retry(&mut self) -> Value {
         self.client.retry(&self.params, &self.required)
     }
 
-    /// A rightful answer still reaches the server.
+    /// Checks that a valid answer still reaches the server.
     fn goes_on(&mut self) -> Result<(), Reason> {
         let retry = self.retry();
         let answer = self.client.ask("tools/call", retry)?;
@@ -105,14 +105,14 @@ pub(crate) fn refused(client: &mut Client, retry: Value, what: &str) -> Result<(
 }
 
 #[test]
-fn a_state_with_a_changed_bit_is_refused() {
+fn altered_state_is_refused() {
     parked(json!({}), |parked, _| {
         let state = parked.state();
         let mut retry = parked.retry();
         let places = (0..state.len()).step_by((state.len() / 8).max(1));
         for place in places.chain([state.len() - 1]) {
             let mut bytes = state.clone().into_bytes();
-            // Still text, and another one.
+            // Still text, but different.
             bytes[place] = if bytes[place] == b'A' { b'B' } else { b'A' };
             retry["requestState"] = json!(String::from_utf8(bytes).unwrap());
             refused(
@@ -132,7 +132,7 @@ fn a_state_with_a_changed_bit_is_refused() {
 }
 
 #[test]
-fn a_state_is_for_the_one_who_called() {
+fn state_is_bound_to_its_caller() {
     parked(open_to_all(), |parked, _| {
         let retry = parked.retry();
         let mut place = parked.client.place.clone();
@@ -147,7 +147,7 @@ fn a_state_is_for_the_one_who_called() {
 }
 
 #[test]
-fn a_state_is_for_one_call() {
+fn state_is_bound_to_its_call() {
     parked(json!({}), |parked, direct| {
         let mut other = parked.retry();
         other["name"] = json!("test_sampling");
@@ -167,7 +167,7 @@ fn a_state_is_for_one_call() {
 }
 
 #[test]
-fn a_state_is_good_once() {
+fn state_can_be_used_once() {
     parked(json!({}), |parked, _| {
         parked.goes_on()?;
         let again = parked.retry();
@@ -176,7 +176,7 @@ fn a_state_is_good_once() {
 }
 
 #[test]
-fn a_question_that_was_not_answered_is_asked_again() {
+fn unanswered_question_is_asked_again() {
     parked(json!({}), |parked, _| {
         for _ in 0..3 {
             parked.client.person = Person::Silent;
@@ -193,7 +193,7 @@ fn a_question_that_was_not_answered_is_asked_again() {
 }
 
 #[test]
-fn a_call_that_nobody_comes_back_for_is_cancelled_at_the_server() {
+fn abandoned_call_is_cancelled_at_the_server() {
     let config = json!({ "approvals": { "longTimeoutMs": 1000 } });
     parked(config, |parked, _| {
         let retry = parked.retry();

@@ -1,4 +1,4 @@
-//! What was found, as a page for people.
+//! The results as a page.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::{
     revision::{Revision, Side},
 };
 
-/// How one feature did in one pair.
+/// The result of one feature in one pair.
 #[derive(Debug)]
 pub(crate) struct Mark {
     pub(crate) feature: &'static str,
@@ -36,7 +36,7 @@ A cell stands for a client of that revision. It has five marks, for servers of 2
 cannot exist, for the reason below the table; ✓ with a letter works where it can exist.
 ";
 
-/// The page.
+/// Renders the page.
 pub(crate) fn page(marks: &[Mark]) -> String {
     let mut reasons: Vec<&str> = Vec::new();
     let mut rows = String::new();
@@ -74,7 +74,7 @@ pub(crate) fn page(marks: &[Mark]) -> String {
     page
 }
 
-/// The sign for what was found over all transports of one pair.
+/// The sign for the results over all transports of one pair.
 fn sign<'a>(outcomes: impl Iterator<Item = &'a Outcome>, reasons: &mut Vec<&str>) -> String {
     let (mut works, mut letters) = (false, Vec::new());
     for outcome in outcomes {

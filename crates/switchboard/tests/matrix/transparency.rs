@@ -1,4 +1,4 @@
-//! Arguments and results pass through as the bytes they are, whatever JSON is in them.
+//! Arguments and results are forwarded verbatim, no matter which JSON they contain.
 
 use std::cell::RefCell;
 
@@ -18,10 +18,10 @@ use crate::{
     rig::{NAME, Upstream, home, through},
 };
 
-/// Calls of one run, all over one connection.
+/// Calls in one run, all over one connection.
 const CASES: u32 = 96;
 
-/// Numbers that a parser would be tempted to write in another way.
+/// Numbers that a parser would be tempted to rewrite.
 const NUMBERS: &[&str] = &[
     "0",
     "-0",
@@ -38,7 +38,7 @@ const NUMBERS: &[&str] = &[
     "0.1000000000000000055511151231257827",
 ];
 
-/// Texts with escapes that have other spellings, and with what is no text at all.
+/// Texts with escapes that have other spellings, and with invalid characters.
 const STRINGS: &[&str] = &[
     r#""""#,
     r#""\u0041""#,
@@ -118,7 +118,7 @@ fn json_text() -> impl Strategy<Value = String> {
                 .collect();
             format!("[{}]", items.join(","))
         });
-        // A tower of brackets, which is where recursion ends.
+        // Deeply nested arrays, where recursion ends.
         let deep = (inner.clone(), 1_usize..40)
             .prop_map(|(item, depth)| format!("{}{item}{}", "[".repeat(depth), "]".repeat(depth)));
         prop_oneof![list, object(inner), deep]
@@ -137,7 +137,7 @@ struct Text {
     text: String,
 }
 
-/// The result of the echo, as it was spelled.
+/// The result of the echo tool, as it was spelled.
 fn echo(client: &mut Client, arguments: &str) -> Result<String, Reason> {
     let meta = client.meta();
     let params = format!(r#"{{"name":"test_echo","arguments":{arguments},"_meta":{meta}}}"#);
@@ -149,7 +149,7 @@ fn echo(client: &mut Client, arguments: &str) -> Result<String, Reason> {
     result.ok_or_else(|| format!("no result: {}", arrival.text))
 }
 
-/// Compares what the server had and what came back with what was sent.
+/// Compares the bytes at the server and in the result with the bytes that were sent.
 fn compare(client: &mut Client, arguments: &str) -> Result<String, Reason> {
     let result = echo(client, arguments)?;
     let echo: Echo<'_> =
@@ -161,7 +161,7 @@ fn compare(client: &mut Client, arguments: &str) -> Result<String, Reason> {
     Ok(result)
 }
 
-/// A client with the same server, and nothing in between.
+/// A client connected directly to the same server.
 fn witness(upstream: &Upstream, server: Side) -> Client {
     Client::open(&upstream.place(), server, Setup::able(server)).unwrap()
 }
@@ -176,7 +176,7 @@ fn transparent(client: Revision, server: Revision, way: Way) {
     let serve = home.serve();
     serve.until_known(NAME);
     let place = through(&serve);
-    // Between equals nothing is changed at all.
+    // Between equal revisions, nothing is changed at all.
     let witness = (client == server.revision).then(|| witness(&upstream, server));
     let witness = RefCell::new(witness);
     for way in [Way::Pipe, Way::Http] {
@@ -221,11 +221,11 @@ fn bytes_pass_between_newer_revisions() {
 }
 
 #[test]
-fn bytes_pass_from_a_newer_client_to_an_older_server() {
+fn bytes_pass_from_newer_client_to_older_server() {
     transparent(Jul2026, Jun2025, Way::Pipe);
 }
 
 #[test]
-fn bytes_pass_from_an_older_client_to_a_newer_server() {
+fn bytes_pass_from_older_client_to_newer_server() {
     transparent(Jun2025, Jul2026, Way::Http);
 }

@@ -7,7 +7,7 @@ use switchboard_test_support::{Home, Tools};
 
 use crate::tours::furnish;
 
-/// What the host has seen and heard.
+/// Runs the host, and returns its observations.
 #[track_caller]
 fn host(tools: &Tools, place: &Path, words: &[&str]) -> Value {
     let mut command = Command::new(tools.node());
@@ -19,7 +19,7 @@ fn host(tools: &Tools, place: &Path, words: &[&str]) -> Value {
 }
 
 #[test]
-fn app_works_where_servers_are_together_as_it_does_alone() {
+fn app_works_the_same_in_the_direct_view() {
     let Some(tools) = Tools::peers() else { return };
     let home = Home::new(json!({}));
     let place = home.path("peers");

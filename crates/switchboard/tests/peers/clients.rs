@@ -1,4 +1,4 @@
-//! The clients: what each is made with, by which doors it comes, and what it says of its tours.
+//! The clients: their SDKs, the doors that they use, and the reports of their tours.
 
 use std::{
     io::Read as _,
@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 use switchboard_test_support::{Tools, until};
 
-/// What a client is made with.
+/// The SDK of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Client {
     /// `@modelcontextprotocol/sdk`.
@@ -29,7 +29,7 @@ pub(crate) enum Client {
     OldRust,
 }
 
-/// How a client comes to the gateway.
+/// The way a client reaches the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Door {
     Http,
@@ -37,7 +37,7 @@ pub(crate) enum Door {
     Stdio,
 }
 
-/// Which of the two protocols a client speaks: before 2026-07-28, or as of it.
+/// The era that a client speaks: before 2026-07-28, or from then on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
     Legacy,
@@ -55,7 +55,7 @@ impl Client {
         Self::OldRust,
     ];
 
-    /// By which doors it comes, in which era.
+    /// The doors that the client uses, each with the era.
     pub(crate) fn ways(self) -> &'static [(Door, Era)] {
         use Door::{Http, Sse, Stdio};
         use Era::{Legacy, Modern};
@@ -70,7 +70,7 @@ impl Client {
                 (Stdio, Modern),
                 (Sse, Legacy),
             ],
-            // It has no HTTP+SSE any more.
+            // It no longer has HTTP+SSE.
             Self::Rust => &[
                 (Http, Legacy),
                 (Http, Modern),
@@ -80,7 +80,7 @@ impl Client {
         }
     }
 
-    /// The revision it ends up with.
+    /// The revision that is negotiated.
     pub(crate) fn revision(self, era: Era) -> &'static str {
         match (self, era) {
             (_, Era::Modern) => "2026-07-28",
@@ -89,7 +89,7 @@ impl Client {
         }
     }
 
-    /// Sends it on these tours, and gives what it says of them.
+    /// Sends the client on these tours, and returns its reports.
     pub(crate) fn tour(self, tools: &Tools, place: &Path, tours: Vec<Value>) -> Vec<Value> {
         let mut command = match self {
             Self::Typescript1 => script(&tools.node(), "typescript1.mjs"),
@@ -118,7 +118,7 @@ impl Client {
         until("the client is done", || child.0.try_wait().unwrap());
         let said = reader.join().unwrap();
         let lines = said.lines();
-        // A library may have something to say, too.
+        // A library may print something, too.
         lines
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect()

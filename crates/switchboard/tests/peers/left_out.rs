@@ -1,11 +1,11 @@
-//! What is not part of a tour, because one of the two libraries cannot do it.
+//! Parts that a tour skips, because one of the two libraries does not support them.
 
 use crate::{
     clients::{Client, Era},
     servers::{Server, Transport},
 };
 
-/// A part that is left out, for those that it is about.
+/// A part that is skipped, and the peers that this applies to.
 struct LeftOut {
     part: &'static str,
     client: Option<Client>,
@@ -67,7 +67,7 @@ const TABLE: &[LeftOut] = &[
     },
 ];
 
-/// Whether this part of the tour is left out.
+/// Tests if this part of the tour is skipped.
 pub(crate) fn is_left_out(
     part: &str,
     (client, era): (Client, Era),

@@ -1,9 +1,9 @@
-//! Servers and clients that nobody here wrote, of every revision, with the gateway in between: each client
-//! goes on a tour of each server, whatever the one and the other speak.
+//! Third-party servers and clients of every revision, with the gateway in between: each client goes on a tour
+//! of each server, no matter which revisions they speak.
 //!
-//! The servers all have the same tools, so that there is one tour for all: `scripts/` and
-//! `tests/peers` have those in TypeScript and Python, `tests/peers-rust` those in Rust. What a library cannot
-//! do is in one table, in `left_out`. `./test` installs what they are made of.
+//! All servers have the same tools, so that one tour fits all: `scripts/` and `tests/peers` contain the peers
+//! in TypeScript and Python, `tests/peers-rust` those in Rust. The table in `left_out` lists what a library
+//! does not support. `./test` installs what they need.
 #![allow(
     clippy::expect_used,
     clippy::needless_pass_by_value,

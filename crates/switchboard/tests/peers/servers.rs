@@ -1,4 +1,4 @@
-//! The servers: how each is started, and what it has said.
+//! The servers: how each is started, and its output.
 
 use std::{
     fs::{self, File},
@@ -9,12 +9,12 @@ use std::{
 use serde_json::{Value, json};
 use switchboard_test_support::{Tools, until};
 
-/// What a server is made with.
+/// The SDK of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Server {
     /// `@modelcontextprotocol/sdk`, of the handshake revisions.
     Typescript1,
-    /// `@modelcontextprotocol/server`, of 2026-07-28 and no other.
+    /// `@modelcontextprotocol/server`, of 2026-07-28 only.
     Typescript2,
     /// `mcp` 2, of every revision.
     Python,
@@ -24,11 +24,11 @@ pub(crate) enum Server {
     Fastmcp,
     /// `rmcp` 3, of every revision.
     Rust,
-    /// `rmcp` 0.10, of the handshake revisions; it leaves when it is asked whether it knows the newest.
+    /// `rmcp` 0.10, of the handshake revisions; it exits when it is asked for the newest one.
     OldRust,
 }
 
-/// How the gateway reaches a server.
+/// The way the gateway reaches a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
     Stdio,
@@ -37,11 +37,11 @@ pub(crate) enum Transport {
 }
 
 impl Server {
-    /// How it can be reached.
+    /// The transports of the server.
     pub(crate) fn transports(self) -> &'static [Transport] {
         use Transport::{Http, Sse, Stdio};
         match self {
-            // Over HTTP+SSE it is the older server whose revision fits.
+            // Over HTTP+SSE, the older server is the one with a fitting revision.
             Self::Typescript1 | Self::OldPython | Self::OldRust => &[Stdio, Http, Sse],
             Self::Typescript2 | Self::Python | Self::Fastmcp | Self::Rust => &[Stdio, Http],
         }
@@ -66,10 +66,10 @@ impl Server {
     }
 }
 
-/// One server, which the gateway starts or which runs by itself.
+/// A server that the gateway starts, or that runs on its own.
 pub(crate) struct Running {
     pub(crate) transport: Transport,
-    /// Its name in the configuration, and in addresses.
+    /// Its name in the configuration, and in URLs.
     pub(crate) name: String,
     /// Its entry in the configuration.
     pub(crate) entry: Value,
@@ -78,7 +78,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts it if the gateway does not.
+    /// Starts the server, unless the gateway does.
     pub(crate) fn start(server: Server, transport: Transport, tools: &Tools, place: &Path) -> Self {
         let name = format!("{transport:?}").to_lowercase();
         let said = place.join(format!("{name}.said"));
@@ -92,7 +92,7 @@ impl Running {
             child: None,
         };
         if transport == Transport::Stdio {
-            // What it says is kept where the test finds it.
+            // Its standard error is kept in a file that the test can read.
             let shell = json!(["-c", r#"exec "$@" 2>>"$0""#, running.said]);
             let args: Vec<Value> = shell.as_array().unwrap().clone();
             let args: Vec<Value> = args
@@ -117,7 +117,7 @@ impl Running {
         running
     }
 
-    /// Everything it has said on its error output.
+    /// Everything that it has written to standard error.
     pub(crate) fn said(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.said).unwrap_or_default()).into_owned()
     }
@@ -126,7 +126,7 @@ impl Running {
         let said = self.said();
         let mut places = ["listening on ", "Uvicorn running on "].iter();
         let rest = places.find_map(|place| said.split_once(place))?.1;
-        // A line that is not whole may lack a digit.
+        // An incomplete line may lack a digit.
         let end = rest.find(|end: char| end.is_whitespace())?;
         Some(rest[..end].to_owned())
     }

@@ -1,4 +1,4 @@
-//! Every client at every server.
+//! Every client with every server.
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
@@ -11,7 +11,7 @@ use crate::{
     servers::{Running, Server},
 };
 
-/// The scripts, as they are when the tests are built.
+/// The scripts, embedded when the tests are built.
 const SCRIPTS: [(&str, &str); 14] = [
     ("apps_host.mjs", include_str!("scripts/apps_host.mjs")),
     ("apps_server.mjs", include_str!("scripts/apps_server.mjs")),
@@ -47,7 +47,7 @@ const SCRIPTS: [(&str, &str); 14] = [
     ),
 ];
 
-/// What a tour has in it.
+/// The parts of a tour.
 const PARTS: [&str; 12] = [
     "tools",
     "call",
@@ -64,48 +64,48 @@ const PARTS: [&str; 12] = [
 ];
 
 #[test]
-fn a_server_in_typescript() {
+fn typescript_v1_server() {
     visit(Server::Typescript1);
 }
 
 #[test]
-fn a_server_in_typescript_of_the_newest_revision_only() {
+fn typescript_v2_server() {
     visit(Server::Typescript2);
 }
 
 #[test]
-fn a_server_in_python() {
+fn python_v2_server() {
     visit(Server::Python);
 }
 
 #[test]
-fn a_server_in_python_of_the_first_line() {
+fn python_v1_server() {
     visit(Server::OldPython);
 }
 
 #[test]
-fn a_server_on_fastmcp() {
+fn fastmcp_server() {
     visit(Server::Fastmcp);
 }
 
 #[test]
-fn a_server_in_rust() {
+fn rust_server() {
     visit(Server::Rust);
 }
 
 #[test]
-fn a_server_in_rust_of_a_year_ago() {
+fn old_rust_server() {
     let Some(said) = visit(Server::OldRust) else {
         return;
     };
-    // It was asked whether it knows the newest revision, and left.
+    // It was asked for the newest revision, and exited.
     assert!(said.contains("expect initialized request"), "{said}");
 }
 
-/// One tour: who, how, and where to.
+/// One tour: the client, its door, and the server.
 struct Tour<'a> {
     name: String,
-    /// For what it makes there.
+    /// A unique tag for the names that the tour creates.
     tag: String,
     client: Client,
     door: Door,
@@ -114,8 +114,8 @@ struct Tour<'a> {
     parts: Vec<&'static str>,
 }
 
-/// Every client goes on a tour of the server, by every door and in every era that it knows. Gives what the
-/// server on the pipe has said; `None` if the test is left out.
+/// Sends every client on a tour of the server, by every door and in every era that it knows. Returns the
+/// standard error of the server on the pipe; `None` if the test is skipped.
 #[track_caller]
 fn visit(server: Server) -> Option<String> {
     let tools = Tools::peers()?;
@@ -133,8 +133,8 @@ fn visit(server: Server) -> Option<String> {
 
     let mut problems = Vec::new();
     for client in Client::ALL {
-        // Each has a gateway of its own: one whose server's tools change with every visitor asks less and
-        // less often what has become of them.
+        // Each client has a gateway of its own: the gateway reads the lists of a server whose tools change
+        // with every visitor less and less often.
         let serve = home.serve();
         let tours = tours(client, server, &running);
         let jobs = tours.iter().map(|tour| tour.job(&home, &serve)).collect();
@@ -154,7 +154,7 @@ fn visit(server: Server) -> Option<String> {
     running.first().map(Running::said)
 }
 
-/// Puts the scripts where they find what they import.
+/// Writes the scripts to a place where their imports can be resolved.
 pub(crate) fn furnish(place: &Path, tools: &Tools) {
     fs::create_dir(place).unwrap();
     for (name, text) in SCRIPTS {
@@ -164,7 +164,7 @@ pub(crate) fn furnish(place: &Path, tools: &Tools) {
     symlink(modules, place.join("node_modules")).unwrap();
 }
 
-/// By every door, in every era that the client knows, to the server by each of its transports.
+/// All tours: by every door, in every era that the client knows, to the server over each of its transports.
 fn tours(client: Client, server: Server, running: &[Running]) -> Vec<Tour<'_>> {
     let mut tours = Vec::new();
     for (door, era) in client.ways() {
@@ -185,7 +185,7 @@ fn tours(client: Client, server: Server, running: &[Running]) -> Vec<Tour<'_>> {
 }
 
 impl Tour<'_> {
-    /// As the client is told.
+    /// The tour in the form that the client reads.
     fn job(&self, home: &Home, serve: &Serve<'_>) -> Value {
         let name = &self.to.name;
         let origin = format!("http://{}", serve.address);
@@ -208,7 +208,7 @@ impl Tour<'_> {
         job
     }
 
-    /// What the client has not found as it should be.
+    /// The differences between the client's reports and the expected ones.
     fn problems(&self, said: &[Value], server: Server) -> Vec<String> {
         let parts = ["connect"].iter().chain(&self.parts).chain(&["close"]);
         let mut problems = Vec::new();
@@ -276,7 +276,7 @@ impl Tour<'_> {
     }
 }
 
-/// Whether they are the same, be a number written as 1 or as 1.0.
+/// Tests if two values are equal, no matter if a number is written as 1 or as 1.0.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
@@ -287,7 +287,7 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// What is wrong if the server still works at calls that were withdrawn.
+/// An error message if the server still works on calls that were cancelled.
 fn still_asleep(running: &Running) -> Option<String> {
     let count = || {
         let said = running.said();

@@ -17,14 +17,14 @@ use switchboard_test_support::{PATIENCE, http::Http, until};
 
 const REVISION: &str = "2025-11-25";
 
-/// The answer to a request: its result, or its error.
+/// The response to a request: its result, or its error.
 pub(crate) type Answer = Result<Value, Value>;
 
-/// A conversation that is open.
+/// An open connection.
 pub(crate) struct Client {
     way: Way,
     next_id: u64,
-    /// What the other side says that it can do.
+    /// The capabilities of the other side.
     pub(crate) capabilities: Value,
 }
 
@@ -46,7 +46,7 @@ struct Session {
 }
 
 impl Client {
-    /// Starts this program and opens a conversation with it. The program leads a process group.
+    /// Starts this program and connects to it. The program leads a process group.
     pub(crate) fn start(command: &mut Command, errors: &Path) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -64,7 +64,7 @@ impl Client {
         let (sender, messages) = channel();
         thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
-                // Some servers greet before they speak JSON.
+                // Some servers print a greeting before they speak JSON.
                 if let Ok(message) = serde_json::from_str(&line)
                     && sender.send(message).is_err()
                 {
@@ -90,8 +90,8 @@ impl Client {
     }
 
     fn open(way: Way) -> Self {
-        // The gateway declares the same to servers, and some offer more tools to clients that can be asked or show apps. Over
-        // HTTP a question would need a second connection.
+        // The gateway declares the same to servers, and some offer more tools to clients that answer
+        // questions or show apps. Over HTTP a question would need a second connection.
         let apps =
             json!({ "io.modelcontextprotocol/ui": { "mimeTypes": ["text/html;profile=mcp-app"] } });
         let mut capabilities = json!({ "extensions": apps });
@@ -118,7 +118,7 @@ impl Client {
         client
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its response.
     #[track_caller]
     pub(crate) fn request(&mut self, method: &str, params: &Value) -> Answer {
         self.next_id += 1;
@@ -146,7 +146,7 @@ impl Client {
         )
     }
 
-    /// Leaves, and waits for the end of the program if there is one.
+    /// Disconnects, and waits for the end of the program if there is one.
     pub(crate) fn leave(mut self) {
         if let Way::Pipe(pipe) = &mut self.way {
             pipe.stdin = None;
@@ -154,7 +154,7 @@ impl Client {
         }
     }
 
-    /// Ends a program that may not heed the end of its input.
+    /// Kills a program that may ignore the end of its input.
     pub(crate) fn kill(self) {
         drop(self);
     }
@@ -177,7 +177,7 @@ impl Pipe {
         stdin.write_all(format!("{message}\n").as_bytes()).unwrap();
     }
 
-    /// Waits for the answer, and answers what it is asked meanwhile.
+    /// Waits for the response, and answers questions meanwhile.
     #[track_caller]
     fn answer(&mut self, id: &Value, method: &str) -> Value {
         let deadline = Instant::now() + PATIENCE;
@@ -205,7 +205,7 @@ impl Pipe {
     }
 }
 
-/// Those whom the program has started leave with it.
+/// Kills the children of the program with it.
 impl Drop for Pipe {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
@@ -216,7 +216,7 @@ impl Drop for Pipe {
 }
 
 impl Session {
-    /// Sends a message; gives the answer to a request.
+    /// Sends a message, and returns the response to a request.
     #[track_caller]
     fn ask(&mut self, message: &Value) -> Value {
         let body = message.to_string();

@@ -10,7 +10,7 @@ use crate::{place::Place, table::all_installed};
 const CROWD: usize = 40;
 
 #[test]
-fn forty_at_once_are_learnt_without_a_failed_start() {
+fn forty_at_once_are_listed_without_failures() {
     let Some(servers) = all_installed() else {
         return;
     };
@@ -24,7 +24,7 @@ fn forty_at_once_are_learnt_without_a_failed_start() {
                 1 => server.name().to_owned(),
                 _ => format!("{}-{round}", server.name()),
             };
-            // Two of a kind are not to meet in their home.
+            // Two instances of a server must not share a home directory.
             let user = place.path(&format!("user/{name}"));
             std::fs::create_dir_all(&user).unwrap();
             let mut entry = server.entry(&work);

@@ -34,7 +34,7 @@ servers! {
     wikipedia word
 }
 
-/// A run with fewer proves too little: so many servers are skipped that a registry must be out of reach.
+/// The fewest servers for a meaningful run: if more are skipped, a registry must be out of reach.
 const ENOUGH: usize = 25;
 
 #[test]
@@ -45,7 +45,7 @@ fn enough_servers_are_installed() {
     }
 }
 
-/// What a server shows and answers.
+/// The offers of a server, and its response to a call.
 struct Seen {
     offers: Offers,
     answer: Answer,
@@ -102,7 +102,7 @@ fn check(name: &str) {
     problems.extend(note("after a restart", place.held()));
     gateway.stop();
 
-    // The directory of the server is another one now, and the client's.
+    // Now the directory of the server is another one, and so is the client's.
     place.move_home();
     let mut client = place.stdio("project");
     let answer = client.call(&exposed, &arguments);
@@ -125,7 +125,7 @@ fn until_learnt(gateway: &Gateway<'_>, name: &str) {
     });
 }
 
-/// Waits until every list of the server that runs now has been judged: no request passes before that.
+/// Waits until every list of the running server has been judged: no request passes before that.
 fn settle(client: &mut Client, tool: &str, arguments: &Value, offers: &Offers) {
     let call = json!({ "name": tool, "arguments": arguments });
     until_taken(client, "tools/call", &call);
@@ -137,7 +137,7 @@ fn settle(client: &mut Client, tool: &str, arguments: &Value, offers: &Offers) {
     }
 }
 
-/// Sends a request again and again until the server, and not the gateway, decides about it.
+/// Repeats a request until the server, and not the gateway, decides on it.
 fn until_taken(client: &mut Client, method: &str, params: &Value) {
     until(&format!("{method} reaches the server"), || {
         let answer = client.request(method, params);

@@ -1,8 +1,8 @@
-//! Servers by others, as they are published: what they offer and answer is the same directly and through the gateway,
-//! a restart changes nothing, and forty of them are learnt at once.
+//! Published third-party servers: their offers and responses are the same directly and through the gateway, a
+//! restart changes nothing, and forty of them are listed at once.
 //!
 //! `./test servers` installs them (`packages.txt`) and sets `SWITCHBOARD_TEST_SERVERS`; without it, the tests
-//! are left out. A server that could not be installed is skipped by name.
+//! are skipped. A server that could not be installed is skipped by name.
 #![allow(
     clippy::expect_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! What a server offers, and how it differs from what another way to it shows.
+//! The offers of a server, and the differences to those seen in another way.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use switchboard_catalog::expose_uri;
 
 use crate::client::Client;
 
-/// A list: the capability that announces it, the method that asks for it, its member in the result, and the member
-/// of an item that names it.
+/// A list: the capability that announces it, the method that reads it, its member in the result, and the
+/// member of an item that names it.
 struct List {
     capability: &'static str,
     method: &'static str,
@@ -46,7 +46,7 @@ const LISTS: [List; 4] = [
 /// More pages than any server has.
 const PAGES: usize = 100;
 const METHOD_NOT_FOUND: i64 = -32601;
-/// The longest name in the direct view.
+/// The longest name in the direct view, in bytes.
 const LONGEST_NAME: usize = 64;
 
 /// Tools, prompts, resources and templates, in the order of the server.
@@ -54,7 +54,7 @@ const LONGEST_NAME: usize = 64;
 pub(crate) struct Offers([Vec<Value>; LISTS.len()]);
 
 impl Offers {
-    /// Asks for every list that the other side announces.
+    /// Reads every list that the other side announces.
     #[track_caller]
     pub(crate) fn of(client: &mut Client) -> Self {
         Self(LISTS.map(|list| read(client, &list)))
@@ -76,8 +76,8 @@ impl Offers {
         resource.into_iter().chain(template)
     }
 
-    /// The part of the direct view that is one server's, under the names of the server. Says what no strict client
-    /// accepts.
+    /// The part of the direct view that belongs to one server, under the names of the server. Also returns
+    /// what strict clients would reject.
     pub(crate) fn of_server(&self, server: &str, direct: &Self) -> (Self, Vec<String>) {
         let mut problems = Vec::new();
         let mut own = self.clone();
@@ -119,7 +119,7 @@ impl Offers {
         (own, problems)
     }
 
-    /// The differences between what the server itself shows and this, which comes another way.
+    /// The differences between the server's own offers and these, which come another way.
     pub(crate) fn differences(&self, direct: &Self) -> Vec<String> {
         let lists = LISTS.iter().zip(self.0.iter().zip(&direct.0));
         lists
@@ -138,7 +138,7 @@ fn read(client: &mut Client, list: &List) -> Vec<Value> {
     for _ in 0..PAGES {
         let mut page = match client.request(list.method, &params) {
             Ok(page) => page,
-            // Many a server has resources and no list of templates.
+            // Many servers have resources and no list of templates.
             Err(error) if error["code"] == METHOD_NOT_FOUND => return items,
             Err(error) => panic!("{}: {error}", list.method),
         };
@@ -158,7 +158,8 @@ fn expose(list: &List, server: &str, name: &str) -> String {
     }
 }
 
-/// Whether a name that is too long, or has other characters than clients take, stands for this one.
+/// Tests if an exposed name stands for this one, which is too long or has characters that clients do not
+/// accept.
 fn is_shortened(exposed: &str, server: &str, name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
     let fits = server.len() + "__".len() + name.len() <= LONGEST_NAME;
@@ -166,8 +167,9 @@ fn is_shortened(exposed: &str, server: &str, name: &str) -> bool {
     needs_it && exposed.len() <= LONGEST_NAME && exposed.starts_with(&format!("{server}__"))
 }
 
-/// Takes from a tool in the direct view what strict clients need and the server did not say, and adds what is left out
-/// there: whether a call may be a task, which the gateway sees to.
+/// Removes what the gateway added to a tool of the direct view for strict clients, and restores `execution`,
+/// which is left out there because the gateway handles tasks. Returns an error message if strict clients
+/// would refuse the input schema.
 fn make_plain(tool: &mut Value, known: &Value) -> Option<String> {
     let problem = (tool["inputSchema"]["type"] != "object").then(|| {
         let (name, schema) = (&tool["name"], &tool["inputSchema"]);
@@ -214,8 +216,8 @@ fn compare(list: &List, shown: &[Value], expected: &[Value]) -> Vec<String> {
         .collect()
 }
 
-/// A definition with the parts of its defaults in order: what a server joins from a set comes in another order each
-/// time that it starts.
+/// A definition with the parts of its defaults sorted: a server that joins them from a set has another order
+/// after each start.
 fn ordered(definition: &Value) -> Value {
     let member = |(name, value): (&String, &Value)| {
         let value = match value {

@@ -1,4 +1,5 @@
-//! A folder of its own for each test: the gateway's home, the servers' home, and the directories to start from.
+//! A folder of its own for each test: the gateway's home, the servers' home, and the directories to start
+//! from.
 
 use std::{
     cell::RefCell,
@@ -27,10 +28,10 @@ use crate::{client::Client, table::Installed};
 
 const SWITCHBOARD: &str = env!("CARGO_BIN_EXE_switchboard");
 
-/// So much of the log is shown when a test fails.
+/// Lines of the log that are shown when a test fails.
 const LAST_LINES: usize = 60;
 
-/// A cluster that is not there.
+/// A cluster that does not exist.
 const KUBECONFIG: &str = "\
 apiVersion: v1
 kind: Config
@@ -40,7 +41,7 @@ users: [{ name: none, user: {} }]
 current-context: none
 ";
 
-/// Where one test has everything. Nothing that was started in it outlives it.
+/// The files of one test. No process that was started in it outlives it.
 pub(crate) struct Place {
     dir: TempDir,
     /// The gateway's home, which can be moved.
@@ -79,7 +80,7 @@ impl Place {
         self.dir.path().join(name)
     }
 
-    /// A folder with a file in it that is a git repository.
+    /// A folder that is a git repository with one file.
     pub(crate) fn work(&self) -> String {
         self.path("work").to_str().unwrap().to_owned()
     }
@@ -105,12 +106,12 @@ impl Place {
         self.path(*self.home.borrow())
     }
 
-    /// The gateway's log, and what servers say on standard error if they are started directly.
+    /// The gateway's log, and the standard error of servers that are started directly.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.path("stderr")).unwrap_or_default()
     }
 
-    /// Starts the gateway in this directory, and returns when it is there.
+    /// Starts the gateway in this directory, and returns when it is reachable.
     pub(crate) fn serve(&self, directory: &str) -> Gateway<'_> {
         let mut child = self
             .switchboard(&["serve", "--log-level", "debug"], directory)
@@ -139,7 +140,7 @@ impl Place {
         }
     }
 
-    /// A client that starts `switchboard stdio` in this directory and shows every tool of every server.
+    /// A client that starts `switchboard stdio` in this directory, with the direct view.
     pub(crate) fn stdio(&self, directory: &str) -> Client {
         let words = ["stdio", "--view", "direct", "--log-level", "debug"];
         Client::start(
@@ -148,7 +149,7 @@ impl Place {
         )
     }
 
-    /// A client of the server itself, started as the gateway has started it.
+    /// A client of the server itself, which is started as the gateway started it.
     pub(crate) fn start(&self, server: &Installed) -> Client {
         let prefix = format!("{}.", server.name());
         let folders = fs::read_dir(self.home().join("servers")).unwrap().flatten();
@@ -165,7 +166,7 @@ impl Place {
         Client::start(&mut command, &self.path("stderr"))
     }
 
-    /// Everything that is held back, as a person is shown it.
+    /// Everything that is held, as the user sees it.
     pub(crate) fn held(&self) -> Vec<String> {
         let mut command = self.switchboard(&["trust", "--json"], "here");
         let trust = command.stdin(Stdio::null()).output().unwrap();
@@ -180,7 +181,7 @@ impl Place {
         .collect()
     }
 
-    /// Waits until everyone who was started here has left.
+    /// Waits until all processes that were started here are gone.
     #[track_caller]
     pub(crate) fn assert_nobody(&self) {
         until(&format!("all have left: {:?}", self.people()), || {
@@ -188,7 +189,7 @@ impl Place {
         });
     }
 
-    /// Everyone who was started here and is still there.
+    /// The processes that were started here and are still running.
     fn people(&self) -> Vec<Person> {
         let instance = fs::read_to_string(self.home().join("run/instance"));
         let mut people = instance.map_or_else(
@@ -206,12 +207,13 @@ impl Place {
         command
     }
 
-    /// A program in this directory, with no variables but those that a gateway passes on. It leads a process group.
+    /// A program in this directory, with only the variables that a gateway passes on. It leads a process
+    /// group.
     fn command(&self, program: &Path, directory: &Path) -> Command {
         let tools = Tools::need(&[]).expect("the tests are not left out");
         let node = tools.path("node/bin").into_os_string();
         let path = [node, env::var_os("PATH").unwrap_or_default()];
-        // No server needs an address outside of this machine, and none is to wait for one.
+        // No server needs an address outside of this machine, and none must wait for one.
         let nowhere = "http://127.0.0.1:9";
         let mut command = Command::new(program);
         command
@@ -247,7 +249,7 @@ pub(crate) struct Gateway<'a> {
     place: &'a Place,
     address: SocketAddr,
     child: Child,
-    /// What it says further is not read, but can be said.
+    /// Kept open so that the gateway can write more, which is not read.
     _said: BufReader<ChildStdout>,
 }
 
@@ -258,21 +260,21 @@ impl Gateway<'_> {
         Client::connect(self.address, &self.token(), &path)
     }
 
-    /// The servers, as the status has them.
+    /// The servers in the status.
     pub(crate) fn servers(&self) -> Vec<Value> {
         let mut http = Http::connect(self.address, &self.token());
         let mut status = http.get("/api/v1/status").json();
         mem::take(status["servers"].as_array_mut().unwrap())
     }
 
-    /// Whether the gateway knows what this server offers, and has kept it for the next start.
+    /// Tests if the gateway knows the tools of this server, and has stored them for the next start.
     pub(crate) fn has_learnt(&self, server: &Value) -> bool {
         let name = server["name"].as_str().unwrap();
         let kept = self.place.home().join(format!("catalog/{name}.json"));
         server["tools"] != 0 && kept.exists()
     }
 
-    /// Stops the gateway as a user does, and sees that nobody is left.
+    /// Stops the gateway as a user does, and checks that no process is left.
     #[track_caller]
     pub(crate) fn stop(mut self) {
         let pid = i32::try_from(self.child.id()).unwrap();

@@ -9,12 +9,13 @@ use switchboard_test_support::{Tools, left_out::Suite};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Server {
     pub(crate) name: &'static str,
-    /// Its program, in the folder into which it was installed.
+    /// Its program, in the folder where it is installed.
     program: &'static str,
-    /// `{work}` stands for a folder with a file in it that is a git repository.
+    /// `{work}` stands for a folder that is a git repository with one file.
     args: &'static [&'static str],
     env: &'static [(&'static str, &'static str)],
-    /// A tool, and its arguments as JSON. Where no tool works on its own, they are wrong, and the error is compared.
+    /// A tool, and its arguments as JSON. If no tool works on its own, the arguments are invalid, and the
+    /// error is compared.
     call: (&'static str, &'static str),
 }
 
@@ -59,7 +60,7 @@ impl Installed {
     }
 }
 
-/// The server of this name; `None` if it is skipped.
+/// The server with this name; `None` if it is skipped.
 pub(crate) fn installed(name: &str) -> Option<Installed> {
     let folder = folder()?;
     let server = SERVERS.iter().find(|server| server.name == name);
@@ -72,7 +73,7 @@ pub(crate) fn installed(name: &str) -> Option<Installed> {
     Some(Installed { server, folder })
 }
 
-/// All servers that are installed; `None` if the tests are left out.
+/// All installed servers; `None` if the tests are skipped.
 pub(crate) fn all_installed() -> Option<Vec<Installed>> {
     folder()?;
     let servers = SERVERS.iter();
@@ -88,7 +89,7 @@ pub(crate) fn names() -> Vec<&'static str> {
     SERVERS.iter().map(|server| server.name).collect()
 }
 
-/// The folder into which the servers are installed; `None` if the tests are left out.
+/// The folder where the servers are installed; `None` if the tests are skipped.
 fn folder() -> Option<PathBuf> {
     if !Suite::Servers.is_wanted() {
         return None;

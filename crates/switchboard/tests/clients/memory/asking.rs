@@ -1,4 +1,4 @@
-//! Nothing is forgotten as a whole unless a person agrees: through the client, or through the gateway.
+//! The whole memory is deleted only if the user agrees: through the client, or through the gateway.
 
 use serde_json::{Value, json};
 use switchboard_test_support::{Tools, until};
@@ -16,7 +16,7 @@ const KINDS: [(Kind, bool); 5] = [
 ];
 
 #[test]
-fn whoever_does_not_agree_keeps_everything() {
+fn nothing_is_deleted_without_consent() {
     let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     let answers = [
@@ -50,7 +50,7 @@ fn whoever_does_not_agree_keeps_everything() {
 }
 
 #[test]
-fn a_person_answers_for_a_client_that_cannot_ask() {
+fn user_answers_for_client_without_elicitation() {
     let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     let decisions = [
@@ -85,7 +85,7 @@ fn a_person_answers_for_a_client_that_cannot_ask() {
     }
 }
 
-/// Waits for the one question that there is, and decides it.
+/// Waits for the one pending question, and decides it.
 #[track_caller]
 fn decide(place: &Place, decision: &str, answer: &Value) {
     let mut http = place.http();

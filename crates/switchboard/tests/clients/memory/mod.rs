@@ -1,7 +1,8 @@
-//! The built-in memory, as clients on the SDKs see it: alone on a pipe and over HTTP, and among others.
+//! The built-in memory, as clients on the SDKs see it: on its own over a pipe and over HTTP, and among other
+//! servers.
 //!
-//! The SDKs hold what a tool gives against its output schema and end a call that does not fit, so that
-//! every call here is also a test of that.
+//! The SDKs check every result against the output schema of the tool and fail a call that does not match, so
+//! every call here tests that, too.
 
 mod asking;
 mod refusals;
@@ -14,16 +15,16 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Kind, Place};
 
-/// How a client reaches the memory.
+/// The way a client reaches the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     /// `switchboard memory serve`.
     Serve,
-    /// `switchboard stdio --view server:memory`, which is the same.
+    /// `switchboard stdio --view server:memory`, which is equivalent.
     Stdio,
     /// `/mcp/s/memory`.
     Alone,
-    /// `/mcp/direct`, where names say whose they are.
+    /// `/mcp/direct`, where names include the server.
     Direct,
 }
 
@@ -43,7 +44,7 @@ impl At {
         }
     }
 
-    /// What is before the name of a tool or a prompt, and before an address.
+    /// The prefix of tool and prompt names, and the prefix of URIs.
     const fn prefixes(self) -> (&'static str, &'static str) {
         match self {
             Self::Direct => ("memory__", "switchboard://memory/"),
@@ -52,7 +53,7 @@ impl At {
     }
 }
 
-/// A client that does what it is told with the memory.
+/// A scripted client of the memory.
 struct Agent {
     client: Client,
     at: At,
@@ -60,13 +61,13 @@ struct Agent {
 }
 
 impl Agent {
-    /// Connects, and has the SDK read the list of tools, so that it knows their schemas.
+    /// Connects, and makes the SDK read the list of tools, so that it knows their schemas.
     #[track_caller]
     fn start(place: &Place, kind: Kind, modern: bool, at: At) -> Self {
         Self::start_with(place, kind, modern, at, json!({}))
     }
 
-    /// One that answers questions like this, one after the other.
+    /// Starts a client that gives these answers to questions, one after the other.
     #[track_caller]
     fn answering(place: &Place, kind: Kind, modern: bool, at: At, answers: &[Value]) -> Self {
         Self::start_with(place, kind, modern, at, json!({ "elicits": answers }))
@@ -89,14 +90,14 @@ impl Agent {
         agent
     }
 
-    /// Has something done, and tells how it ended.
+    /// Runs a step and returns its outcome.
     #[track_caller]
     fn tries(&mut self, wish: &Value) -> Value {
         self.client.tell(&wish.to_string());
         self.client.next()
     }
 
-    /// Has something done that works.
+    /// Runs a step that has to succeed.
     #[track_caller]
     fn does(&mut self, wish: &Value) -> Value {
         let mut line = self.tries(wish);
@@ -104,7 +105,7 @@ impl Agent {
         line["result"].take()
     }
 
-    /// What the SDK says of something that is answered with an error of the protocol.
+    /// The SDK's message for a step that fails with a protocol error.
     #[track_caller]
     fn fails(&mut self, wish: &Value) -> String {
         let line = self.tries(wish);
@@ -112,7 +113,7 @@ impl Agent {
         line["error"].as_str().expect("what is wrong").to_owned()
     }
 
-    /// The memory's tools by their own names, with their definitions.
+    /// The memory's tools under their own names, with their definitions.
     #[track_caller]
     fn tools(&mut self) -> Vec<(String, Value)> {
         let listed = self.does(&json!({ "do": "tools" }));
@@ -134,7 +135,7 @@ impl Agent {
         call
     }
 
-    /// What a tool gives: the same for programs and as text.
+    /// The result of a tool, which is the same as structured content and as text.
     #[track_caller]
     fn gives(&mut self, tool: &str, args: Value) -> Value {
         let call = self.call(tool, args);
@@ -152,7 +153,7 @@ impl Agent {
         given
     }
 
-    /// What a tool says that did not do it: the call itself works, with the SDK's checks.
+    /// The message of a tool that reports an error: the call itself succeeds, with the SDK's checks.
     #[track_caller]
     fn refuses(&mut self, tool: &str, args: Value) -> String {
         let call = self.call(tool, args);
@@ -168,7 +169,7 @@ impl Agent {
         text.to_owned()
     }
 
-    /// The text at an address of the memory's.
+    /// The text of a resource of the memory.
     #[track_caller]
     fn reads(&mut self, uri: &str) -> String {
         let (_, prefix) = self.at.prefixes();
@@ -196,7 +197,7 @@ impl Agent {
             .to_owned()
     }
 
-    /// Stores a memory, and tells its id.
+    /// Stores a memory, and returns its ID.
     #[track_caller]
     fn stores(&mut self, args: Value) -> String {
         let stored = self.gives("store_memory", args);
@@ -210,7 +211,7 @@ impl Agent {
     }
 }
 
-/// What is in the memories that a tool gives.
+/// The contents of the memories in a result.
 #[track_caller]
 fn contents(given: &Value) -> Vec<&str> {
     let memories = given["memories"].as_array().expect("memories");
@@ -218,7 +219,7 @@ fn contents(given: &Value) -> Vec<&str> {
     contents.map(|content| content.expect("content")).collect()
 }
 
-/// The same with every number as a float: not every language tells 1 from 1.0.
+/// The value with every number as a float: not every language distinguishes 1 from 1.0.
 fn as_floats(value: &Value) -> Value {
     match value {
         Value::Number(number) => json!(number.as_f64()),

@@ -1,4 +1,5 @@
-//! What the tools do not take, by their own schemas, and what they cannot do: told as results, by name.
+//! Arguments that the schemas of the tools forbid, and requests that cannot be fulfilled: results report them
+//! by name.
 
 use serde_json::{Value, json};
 use switchboard_test_support::Tools;
@@ -8,22 +9,22 @@ use super::{Agent, At, contents};
 use crate::support::{Kind, Place};
 
 #[test]
-fn arguments_that_do_not_fit_are_named_to_the_typescript_sdk() {
+fn invalid_arguments_are_named_to_typescript_v1() {
     misfits(Kind::TypescriptV1, false, At::Serve);
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_named_to_the_typescript_sdk_of_the_second_line() {
+fn invalid_arguments_are_named_to_typescript_v2() {
     misfits(Kind::TypescriptV2, true, At::Direct);
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_named_to_the_python_sdk() {
+fn invalid_arguments_are_named_to_python() {
     misfits(Kind::Python, false, At::Alone);
 }
 
-/// Every field of every tool with what its schema does not allow, as the checkers that the SDKs come with
-/// see it too.
+/// Tries every field of every tool with values that its schema forbids. The checkers of the SDKs agree that
+/// they are invalid.
 #[track_caller]
 fn misfits(kind: Kind, modern: bool, at: At) {
     let Some(tools) = Tools::peers() else { return };
@@ -52,7 +53,7 @@ fn misfits(kind: Kind, modern: bool, at: At) {
     agent.leaves();
 }
 
-/// The least that fits.
+/// The smallest valid arguments.
 fn fitting(schema: &Value) -> Value {
     let required = schema["required"].as_array().into_iter().flatten();
     let members = required.map(|name| {
@@ -63,7 +64,7 @@ fn fitting(schema: &Value) -> Value {
     members.collect()
 }
 
-/// Arguments that do not fit, each with the name of what does not.
+/// Invalid arguments, each with the name of the invalid member.
 fn wrong(schema: &Value, fitting: &Value) -> Vec<(String, Value)> {
     let with = |name: &str, value: Value| {
         let mut args = fitting.clone();
@@ -107,10 +108,10 @@ fn wrong(schema: &Value, fitting: &Value) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn whole_numbers_may_be_spelled_with_a_point() {
+fn integers_may_have_a_decimal_point() {
     let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
-    // Of the two languages this is the one that tells 5.0 from 5.
+    // Of the two languages, only Python distinguishes 5.0 from 5.
     let mut agent = Agent::start(&place, Kind::Python, false, At::Alone);
     agent.stores(json!({ "content": "One" }));
     for (tool, args) in [
@@ -130,7 +131,7 @@ fn whole_numbers_may_be_spelled_with_a_point() {
 }
 
 #[test]
-fn what_cannot_be_done_is_told() {
+fn impossible_requests_are_reported() {
     let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     for (kind, at) in [
@@ -201,7 +202,7 @@ fn what_cannot_be_done_is_told() {
 }
 
 #[test]
-fn what_is_of_another_scope_is_not_there() {
+fn memories_of_another_scope_are_not_found() {
     let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     for (kind, at) in [(Kind::TypescriptV1, At::Serve), (Kind::Python, At::Direct)] {

@@ -10,7 +10,7 @@ use super::{Agent, At, contents};
 use crate::support::{Kind, Place};
 
 #[test]
-fn what_one_client_stores_another_of_another_kind_finds_at_once() {
+fn clients_of_different_kinds_share_memories_at_once() {
     let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     let mut typescript = Agent::start(&place, Kind::TypescriptV1, false, At::Serve);
@@ -45,7 +45,7 @@ fn what_one_client_stores_another_of_another_kind_finds_at_once() {
 }
 
 #[test]
-fn clients_that_store_at_once_lose_nothing() {
+fn concurrent_stores_lose_nothing() {
     const EACH: usize = 50;
     let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
@@ -55,7 +55,7 @@ fn clients_that_store_at_once_lose_nothing() {
         Agent::start(&place, Kind::Python, false, At::Stdio),
         Agent::start(&place, Kind::PythonV1, false, At::Direct),
     ];
-    // All of them have all that they are to do before any of them is asked how it went.
+    // All clients get all their work before the test reads any result.
     for number in 0..EACH {
         for (of, agent) in agents.iter_mut().enumerate() {
             let content = format!("note {number} of {of}");
@@ -73,7 +73,7 @@ fn clients_that_store_at_once_lose_nothing() {
     }
     assert_eq!(ids.len(), agents.len() * EACH);
     for mut agent in agents {
-        // In pages that no view cuts.
+        // Pages are small enough that no view cuts them.
         let mut listed = BTreeSet::new();
         let mut offset = json!(0);
         while !offset.is_null() {

@@ -1,4 +1,4 @@
-//! Texts of every script and length come back as they were.
+//! Texts of every script and length come back unchanged.
 
 use serde_json::json;
 use switchboard_test_support::Tools;
@@ -14,7 +14,7 @@ const KINDS: [(Kind, bool, At); 4] = [
     (Kind::PythonV1, false, At::Stdio),
 ];
 
-/// What others stumble over.
+/// Texts that other programs stumble over.
 const TEXTS: [&str; 10] = [
     "Grüße aus Zürich, naïve façade",
     "日本語の記憶：明日は雨です。",
@@ -29,7 +29,7 @@ const TEXTS: [&str; 10] = [
 ];
 
 #[test]
-fn texts_of_every_script_come_back_as_they_were() {
+fn texts_of_every_script_come_back_unchanged() {
     let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     let mut agents = KINDS.map(|(kind, modern, at)| Agent::start(&place, kind, modern, at));
@@ -54,7 +54,7 @@ fn texts_of_every_script_come_back_as_they_were() {
             assert_eq!(contents(&related), [text], "{name}");
         }
     }
-    // Out, away, and in again.
+    // Export, delete, and import again.
     let before = agents[0].gives("list_memories", json!({ "limit": 200 }));
     let exported = agents[0].gives("export_memory", json!({}));
     for memory in before["memories"].as_array().unwrap() {
@@ -73,17 +73,17 @@ fn texts_of_every_script_come_back_as_they_were() {
     agents.into_iter().for_each(Agent::leaves);
 }
 
-/// The most bytes of a memory.
+/// The longest memory, in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// As many bytes as there may be, in letters of three.
+/// A text of the maximum length, mostly of characters with three bytes.
 fn longest() -> String {
     let words = "日本語 ".repeat(LONGEST / 10);
     format!("{words}{}", "x".repeat(LONGEST - words.len()))
 }
 
 #[test]
-fn long_texts_come_back_whole_and_longer_ones_are_refused() {
+fn longest_text_is_kept_and_longer_ones_refused() {
     let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     for (kind, modern, at) in [
@@ -109,7 +109,7 @@ fn long_texts_come_back_whole_and_longer_ones_are_refused() {
 }
 
 #[test]
-fn what_a_view_cuts_still_fits_what_the_tool_says_it_gives() {
+fn cut_results_still_match_the_output_schema() {
     let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     for (kind, modern, _) in KINDS {
@@ -135,7 +135,7 @@ fn what_a_view_cuts_still_fits_what_the_tool_says_it_gives() {
 }
 
 #[test]
-fn half_a_letter_becomes_one_that_says_so() {
+fn lone_surrogate_becomes_a_replacement_character() {
     let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     // Python refuses to send it.

@@ -1,4 +1,4 @@
-//! Both times: when something was true, and when it was known.
+//! Both times: when a memory was true, and when it was known.
 
 use serde_json::json;
 use switchboard_test_support::Tools;
@@ -14,7 +14,7 @@ const KINDS: [(Kind, bool, At); 3] = [
 ];
 
 #[test]
-fn what_was_true_is_asked_for_with_as_of() {
+fn as_of_selects_what_was_true() {
     each(|agent| {
         let lives = |city: &str, from: &str, until: Option<&str>| {
             let content = format!("Ada lives in {city}");
@@ -48,7 +48,7 @@ fn what_was_true_is_asked_for_with_as_of() {
                 assert_eq!(contents(&given), expected, "{tool} {as_of}");
             }
         }
-        // Without a time it is what has not ended.
+        // Without a time, only memories that have not ended are found.
         let now = agent.gives("recall", json!({ "query": "Ada lives", "user_id": "ada" }));
         assert_eq!(contents(&now), ["Ada lives in Paris"]);
         let wish = json!({ "query": "Ada lives", "user_id": "ada", "include_invalid": true });
@@ -57,7 +57,7 @@ fn what_was_true_is_asked_for_with_as_of() {
 }
 
 #[test]
-fn what_was_known_is_asked_for_with_known_at() {
+fn known_at_selects_what_was_known() {
     each(|agent| {
         let first = json!({
             "content": "The door code is 1111", "user_id": "ada",
@@ -107,7 +107,7 @@ fn what_was_known_is_asked_for_with_known_at() {
 }
 
 #[test]
-fn a_time_that_is_none_is_named() {
+fn invalid_time_is_reported_by_name() {
     each(|agent| {
         let id = agent.stores(json!({ "content": "Here", "user_id": "ada" }));
         for (tool, args, fields) in [
@@ -146,7 +146,7 @@ fn a_time_that_is_none_is_named() {
     });
 }
 
-/// The same by clients of several kinds, each with a memory of its own.
+/// Runs the test with clients of several kinds, each with a memory of its own.
 #[track_caller]
 fn each(does: impl Fn(&mut Agent)) {
     for (kind, modern, at) in KINDS {

@@ -1,4 +1,4 @@
-//! Every tool, the resources and the prompt, by every client at every door.
+//! Every tool, the resources and the prompt, with every client at every door.
 
 use std::collections::BTreeSet;
 
@@ -30,32 +30,32 @@ const TOOLS: [&str; 17] = [
 ];
 
 #[test]
-fn the_typescript_sdk() {
+fn typescript_v1() {
     tour(Kind::TypescriptV1, false);
 }
 
 #[test]
-fn the_typescript_sdk_of_the_second_line() {
+fn typescript_v2() {
     tour(Kind::TypescriptV2, false);
 }
 
 #[test]
-fn the_typescript_sdk_of_the_second_line_in_the_newest_revision() {
+fn typescript_v2_in_the_newest_revision() {
     tour(Kind::TypescriptV2, true);
 }
 
 #[test]
-fn the_python_sdk() {
+fn python_v2() {
     tour(Kind::Python, false);
 }
 
 #[test]
-fn the_python_sdk_in_the_newest_revision() {
+fn python_v2_in_the_newest_revision() {
     tour(Kind::Python, true);
 }
 
 #[test]
-fn the_python_sdk_of_the_handshake_revisions() {
+fn python_v1() {
     tour(Kind::PythonV1, false);
 }
 
@@ -84,7 +84,7 @@ fn tour(kind: Kind, modern: bool) {
     }
 }
 
-/// A client on its way through all tools, and those that it has called.
+/// A client that goes through all tools, and the tools that it has called.
 struct Tour {
     agent: Agent,
     called: BTreeSet<&'static str>,
@@ -97,7 +97,7 @@ impl Tour {
         self.agent.gives(tool, args)
     }
 
-    /// One memory from its beginning to its end.
+    /// One memory from store to delete.
     fn memories(&mut self) {
         let whole = json!({
             "content": "Ada leads the compiler team",
@@ -292,7 +292,7 @@ impl Tour {
         let skipped = self.gives("import_memory", json!({ "jsonl": lines }));
         let counted = (&skipped["memories"], &skipped["skipped"]);
         assert_eq!(counted, (&json!(0), &json!(1)), "{skipped}");
-        // The file of the reference server, and lines that are wrong.
+        // The file of the reference server, and invalid lines.
         let reference = concat!(
             r#"{"type":"entity","name":"Bob","entityType":"person","observations":["likes tea"]}"#,
             "\nnothing\n",

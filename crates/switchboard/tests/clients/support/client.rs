@@ -1,4 +1,4 @@
-//! A client at work in a process of its own, and what it says.
+//! A client in a process of its own, and its output.
 
 use std::{
     fmt::Write as _,
@@ -13,18 +13,18 @@ use switchboard_test_support::PATIENCE;
 
 use super::{Door, Place};
 
-/// What a client is made with.
+/// The SDK of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     TypescriptV1,
     TypescriptV2,
     Python,
-    /// Of the handshake revisions; it only does what it is told.
+    /// Version 1, of the handshake revisions; it only follows a script.
     PythonV1,
     Fastmcp,
 }
 
-/// A client. Killed with the test if it has not left.
+/// A client. On drop, it is killed if it still runs.
 pub(crate) struct Client {
     child: Child,
     input: Option<ChildStdin>,
@@ -33,7 +33,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Starts one that does these parts of the tour at a door of the gateway, in the direct view.
+    /// Starts a client that runs these parts of the tour at a door of the gateway, in the direct view.
     pub(crate) fn start(
         place: &Place,
         kind: Kind,
@@ -49,7 +49,7 @@ impl Client {
         Self::start_with(place, kind, &[way, how])
     }
 
-    /// Starts one with a job that is put together from these objects.
+    /// Starts a client with a job that is merged from these objects.
     pub(crate) fn start_with(place: &Place, kind: Kind, job: &[Value]) -> Self {
         let (program, script) = match kind {
             Kind::TypescriptV1 => (place.tools.node(), "v1.mjs"),
@@ -77,7 +77,7 @@ impl Client {
         thread::spawn(move || {
             for line in output.lines() {
                 let line = line.unwrap();
-                // Whoever does not listen any more has failed already.
+                // If the receiver is gone, the test has already failed.
                 let _ = sender.send(serde_json::from_str(&line).unwrap_or(Value::String(line)));
             }
         });
@@ -89,9 +89,9 @@ impl Client {
         }
     }
 
-    /// Tells one that obeys what to do; `wish` is JSON, and can be such as Rust has no value for.
+    /// Sends a step to a scripted client; `wish` is JSON, and may have no representation in Rust.
     pub(crate) fn tell(&mut self, wish: &str) {
-        // In ASCII, lest one of the languages see the end of a line in the middle of a text.
+        // In ASCII, so that no language sees a line break in the middle of a text.
         let mut line = String::new();
         for letter in wish.chars() {
             if letter.is_ascii() {
@@ -107,14 +107,14 @@ impl Client {
         input.write_all(line.as_bytes()).unwrap();
     }
 
-    /// The next thing it says.
+    /// The next line of output.
     #[track_caller]
     pub(crate) fn next(&self) -> Value {
         let line = self.lines.recv_timeout(PATIENCE);
         line.unwrap_or_else(|_| panic!("{}: nothing", self.name))
     }
 
-    /// The next thing it says, which has to be this step.
+    /// The next line of output, which has to be this step.
     #[track_caller]
     pub(crate) fn step(&self, step: &str) -> Value {
         let line = self.lines.recv_timeout(PATIENCE);
@@ -123,7 +123,7 @@ impl Client {
         line
     }
 
-    /// The same, with these members.
+    /// The next line of output, which has to be this step with these members.
     #[track_caller]
     pub(crate) fn says(&self, step: &str, members: &Value) {
         let line = self.step(step);
@@ -132,12 +132,12 @@ impl Client {
         }
     }
 
-    /// Lets one that stays go.
+    /// Lets a client exit that waits for its input to end.
     pub(crate) fn let_go(&mut self) {
         self.input = None;
     }
 
-    /// Its end, which has to be a good one.
+    /// Waits for the client to exit with success.
     #[track_caller]
     pub(crate) fn leaves(mut self) {
         self.step("closed");

@@ -1,4 +1,4 @@
-//! A gateway of one's own, and a client at work.
+//! A gateway for one test, and a client at work.
 
 mod client;
 mod place;

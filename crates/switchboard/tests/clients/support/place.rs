@@ -1,4 +1,4 @@
-//! A folder of its own for each test: the gateway's home, the scripts, and what the server has seen.
+//! A folder of its own for each test: the gateway's home, the scripts, and a log of the server.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 const SWITCHBOARD: &str = env!("CARGO_BIN_EXE_switchboard");
 
-/// The scripts, as they are when the tests are built.
+/// The scripts, embedded when the tests are built.
 const SCRIPTS: [(&str, &str); 10] = [
     ("fast.py", include_str!("../scripts/fast.py")),
     ("obey.mjs", include_str!("../scripts/obey.mjs")),
@@ -28,14 +28,14 @@ const SCRIPTS: [(&str, &str); 10] = [
     ("witness.mjs", include_str!("../scripts/witness.mjs")),
 ];
 
-/// How a client reaches the gateway.
+/// The way a client reaches the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Door {
     Http,
     Stdio,
 }
 
-/// Where one test has everything. The gateway is stopped with it.
+/// The files of one test. The gateway stops with it.
 pub(crate) struct Place {
     dir: TempDir,
     pub(crate) tools: Tools,
@@ -45,18 +45,18 @@ pub(crate) struct Place {
 struct Gateway {
     child: Child,
     url: String,
-    /// What it says further is not read, but can be said.
+    /// Kept open so that the gateway can write more, which is not read.
     _said: BufReader<ChildStdout>,
 }
 
 impl Place {
-    /// A home with `server-everything` in it, as `everything`, and no gateway.
+    /// A home with `server-everything` as `everything`, and no gateway.
     pub(crate) fn new(tools: Tools) -> Self {
         let dir = tempfile::Builder::new().prefix("sb-").tempdir().unwrap();
         for (name, text) in SCRIPTS {
             fs::write(dir.path().join(name), text).unwrap();
         }
-        // Where a script's own imports are looked for.
+        // The directory in which the imports of a script are resolved.
         let modules = fs::canonicalize(tools.node_modules()).unwrap();
         symlink(modules, dir.path().join("node_modules")).unwrap();
         fs::create_dir(dir.path().join("home")).unwrap();
@@ -69,7 +69,7 @@ impl Place {
         place
     }
 
-    /// The same with a gateway that knows what the server offers.
+    /// Like [`Place::new`], with a gateway that knows the server's tools.
     pub(crate) fn with_gateway(tools: Tools) -> Self {
         let mut place = Self::new(tools);
         place.serve();
@@ -81,7 +81,7 @@ impl Place {
         place
     }
 
-    /// A gateway with its memory and nothing else behind it, which lists all tools of the memory in every view.
+    /// A gateway with only the memory behind it, which lists all tools of the memory in every view.
     pub(crate) fn remembering(tools: Tools) -> Self {
         let mut place = Self::new(tools);
         let memory = json!({ "tools": "all" });
@@ -107,8 +107,7 @@ impl Place {
         });
     }
 
-    /// Writes the configuration as an editor does, whole and in place of the old one: every name is
-    /// `server-everything` once more.
+    /// Replaces the configuration as an editor does: every name is another instance of `server-everything`.
     pub(crate) fn set_servers(&self, names: &[&str]) {
         let server = json!({
             "command": self.tools.node(),
@@ -133,12 +132,12 @@ impl Place {
         self.dir.path().join(name)
     }
 
-    /// The words with which a client starts the program on its pipe.
+    /// The command line with which a client starts the program on its pipe.
     pub(crate) fn stdio(&self, more: &[&str]) -> Vec<String> {
         self.words(&[&["stdio"], more].concat())
     }
 
-    /// The words with which the program is started, with these after them.
+    /// The command line of the program, with these arguments.
     pub(crate) fn words(&self, more: &[&str]) -> Vec<String> {
         let home = self.path("home").display().to_string();
         let words = [SWITCHBOARD, "--home", &home];
@@ -149,12 +148,12 @@ impl Place {
             .collect()
     }
 
-    /// The address for MCP.
+    /// The URL for MCP.
     pub(crate) fn url(&self) -> &str {
         &self.gateway.as_ref().expect("there is a gateway").url
     }
 
-    /// The gateway without MCP.
+    /// A connection to the gateway for plain HTTP.
     pub(crate) fn http(&self) -> Http {
         let address = self.url().split('/').nth(2).expect("an address");
         Http::connect(address.parse().unwrap(), &self.token())
@@ -165,7 +164,7 @@ impl Place {
         token.trim().to_owned()
     }
 
-    /// The server's processes that were ever started.
+    /// The process IDs of all server processes ever started.
     pub(crate) fn started(&self) -> Vec<i64> {
         let started = self.witnessed().into_iter();
         started
@@ -173,10 +172,10 @@ impl Place {
             .collect()
     }
 
-    /// What the server's processes were given, in order.
+    /// The messages that the server's processes received, in order.
     pub(crate) fn witnessed(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.path("witness.log")).unwrap_or_default();
-        // What is just being written has no end yet.
+        // A line that is still being written has no line break yet.
         let lines = text
             .split_inclusive('\n')
             .filter(|line| line.ends_with('\n'));
@@ -205,7 +204,7 @@ impl Drop for Place {
             child: mut gateway, ..
         }) = self.gateway.take()
         {
-            // Told, so that it takes its servers with it.
+            // Stopped properly, so that it stops its servers.
             let _ = self.switchboard(&["stop"]).output();
             let _ = gateway.kill();
             let _ = gateway.wait();

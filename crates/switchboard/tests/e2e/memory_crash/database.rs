@@ -1,11 +1,11 @@
-//! The file itself: sound, without anything left over, and with counters that tell the truth.
+//! Checks of the database file: intact, without leftovers, and with correct counters.
 
 use rusqlite::{Connection, OpenFlags};
 use switchboard_test_support::Home;
 
 use super::ledger::Ledger;
 
-/// Each of these finds nothing in a file that is as it should be.
+/// Queries that return nothing in an intact file.
 const NOTHING: [(&str, &str); 12] = [
     (
         "a vector without a version",
@@ -57,7 +57,7 @@ const NOTHING: [(&str, &str); 12] = [
     ),
 ];
 
-/// Each of these two is the same.
+/// Pairs of queries with equal results.
 const SAME: [(&str, &str); 4] = [
     (
         "SELECT memories FROM memory_counts",
@@ -77,11 +77,11 @@ const SAME: [(&str, &str); 4] = [
     ),
 ];
 
-/// Looks into the file, beside whoever has it open. Nothing may be written meanwhile but vectors.
+/// Checks the file while another process has it open. Meanwhile nothing but vectors may be written.
 pub(super) fn check(home: &Home, ledger: &Ledger) {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut file = Connection::open_with_flags(home.path("switchboard.db"), flags).unwrap();
-    // All of it as it is at one moment.
+    // All of it in one snapshot.
     let file = file.transaction().unwrap();
     let number = |sql: &str| file.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
     let sound: String = file

@@ -1,4 +1,5 @@
-//! What has to be there: everything that was acknowledged, and of what was under way either all or nothing.
+//! The expected content: everything that was acknowledged, and each call in flight either as a whole or not
+//! at all.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,36 +11,36 @@ use switchboard_test_support::pipe::Pipe;
 
 use super::{Dice, call};
 
-/// A memory as it has to be.
+/// A memory as expected.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Kept {
     pub(super) namespace: String,
     pub(super) content: String,
-    /// The word that only this content has.
+    /// The word that only this content contains.
     pub(super) token: String,
     pub(super) version: u64,
-    /// Whether it was invalidated.
+    /// `true` if it was invalidated.
     pub(super) ended: bool,
 }
 
-/// What was under way when the program was killed.
+/// A call that was in flight when the program was killed.
 #[derive(Debug, Clone)]
 pub(super) enum Doubt {
-    /// New memories whose ids are not known, by what they say: each on its own.
+    /// A new memory whose ID is not known, by its content.
     Stored(Kept),
     /// New memories: all or none.
     Imported(Vec<(String, Kept)>),
-    /// Memories that change: all or none.
+    /// Changed memories: all or none.
     Changed(Vec<(String, Kept)>),
     Deleted(String),
-    /// An entity, by its name.
+    /// An entity, by name.
     Entity(String),
     Relation(String, String),
-    /// Something that changes nothing.
+    /// A call that changes nothing.
     Nothing,
 }
 
-/// Everything that is in the store, as the program exports it.
+/// The whole content of the store, as the program exports it.
 pub(super) struct Snapshot {
     memories: BTreeMap<String, Value>,
     entities: BTreeSet<String>,
@@ -95,7 +96,7 @@ impl Snapshot {
     }
 }
 
-/// Whether a memory that was exported is this one.
+/// Tests if an exported memory is this one.
 fn is(line: &Value, kept: &Kept) -> bool {
     line["content"] == *kept.content
         && line["version"] == kept.version
@@ -112,7 +113,7 @@ impl Ledger {
         self.kept.get(id)
     }
 
-    /// The ids of what is kept.
+    /// The IDs of the expected memories.
     pub(super) fn ids(&self) -> Vec<&String> {
         self.kept.keys().collect()
     }
@@ -121,10 +122,10 @@ impl Ledger {
         self.entities.iter().collect()
     }
 
-    /// Writes down what has happened, or is taken to have.
+    /// Records a call that has happened, or is assumed to have.
     pub(super) fn done(&mut self, doubt: Doubt) {
         match doubt {
-            // Only its answer tells its id.
+            // Only the response contains its ID.
             Doubt::Stored(_) | Doubt::Nothing => {}
             Doubt::Imported(memories) | Doubt::Changed(memories) => {
                 for (id, kept) in memories {
@@ -153,12 +154,12 @@ impl Ledger {
         }
     }
 
-    /// Nobody knows whether this was done.
+    /// Records a call that may or may not have happened.
     pub(super) fn doubt(&mut self, doubt: Doubt) {
         self.doubts.push(doubt);
     }
 
-    /// Finds out what was done of what was in doubt, and sees that the rest is as it has to be.
+    /// Finds out which calls in doubt were carried out, and checks that everything else is as expected.
     pub(super) fn settle(&mut self, snapshot: &Snapshot) {
         for doubt in std::mem::take(&mut self.doubts) {
             let was_done = match &doubt {
@@ -222,7 +223,7 @@ impl Ledger {
             .collect()
     }
 
-    /// Tokens of what is gone, the latest among them.
+    /// Tokens of contents that are gone, including the latest.
     pub(super) fn sample_of_gone(&self, dice: &mut Dice, count: usize) -> Vec<String> {
         let latest = self.gone.iter().rev().take(count / 2).cloned();
         let others = self.gone.len().min(count / 2);

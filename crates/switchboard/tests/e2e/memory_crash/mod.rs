@@ -1,5 +1,5 @@
-//! The memory is killed at random moments while it works: whatever it has acknowledged is there when it starts
-//! again, and nothing is left over.
+//! The memory is killed at random moments while it works: after a restart, everything that it acknowledged is
+//! there, and nothing is left over.
 
 mod database;
 mod ledger;
@@ -15,15 +15,15 @@ use self::{
     work::Work,
 };
 
-/// How often it is killed unless the environment says otherwise.
+/// The number of kills, unless the environment says otherwise.
 const KILLS: u64 = 15;
-/// So many of what is kept, and of what is gone, are looked for after each start.
+/// The number of expected memories, and of deleted ones, to search for after each start.
 const SAMPLE: usize = 12;
-/// Every so many starts the vectors are waited for, and looked at.
+/// The number of starts between checks that wait for the vectors.
 const VECTORS_EVERY: u64 = 5;
 
 #[test]
-fn what_was_acknowledged_survives_kills_at_any_moment() {
+fn acknowledged_writes_survive_kills_at_any_moment() {
     let number = |name: &str| env::var(name).ok().and_then(|text| text.parse().ok());
     let kills = number("SWITCHBOARD_CRASH_KILLS").unwrap_or(KILLS);
     let seed = number("SWITCHBOARD_CRASH_SEED").unwrap_or_else(|| u64::from(std::process::id()));
@@ -34,7 +34,7 @@ fn what_was_acknowledged_survives_kills_at_any_moment() {
     let mut ledger = Ledger::default();
     let mut work = Work::new();
     for kill in 1..=kills {
-        // Also while it starts and mends what the last kill has left.
+        // Kills it also while it starts and cleans up after the last kill.
         if dice.below(5) == 0 {
             let mut pipe = Pipe::start_memory(&home);
             thread::sleep(Duration::from_millis(dice.below(150)));
@@ -73,11 +73,11 @@ fn what_was_acknowledged_survives_kills_at_any_moment() {
     assert!(aside.is_empty(), "a file was taken for damaged: {aside:?}");
 }
 
-/// Sees that everything is there that has to be, and nothing else.
+/// Checks that everything expected is there, and nothing else.
 fn verify(pipe: &mut Pipe, home: &Home, ledger: &mut Ledger, dice: &mut Dice, vectors: bool) {
     let snapshot = Snapshot::take(pipe);
     ledger.settle(&snapshot);
-    // What is found is what is kept.
+    // Search finds what is expected.
     for (id, kept) in ledger.sample(dice, SAMPLE) {
         let arguments =
             json!({ "query": kept.token, "namespace": kept.namespace, "include_invalid": true });
@@ -128,7 +128,7 @@ fn ids(found: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// What a tool says, as structure.
+/// The structured result of a tool.
 #[track_caller]
 fn call(pipe: &mut Pipe, tool: &str, arguments: Value) -> Value {
     let id = pipe.begin_call(tool, arguments);
@@ -138,7 +138,7 @@ fn call(pipe: &mut Pipe, tool: &str, arguments: Value) -> Value {
     answer["result"]["structuredContent"].take()
 }
 
-/// Numbers that look random, and are the same for the same seed.
+/// Pseudo-random numbers, equal for equal seeds.
 struct Dice(u64);
 
 impl Dice {

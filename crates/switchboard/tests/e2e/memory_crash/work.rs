@@ -1,4 +1,4 @@
-//! What the memory is given to do: many calls at once, each about memories of its own.
+//! The work for the memory: many calls at once, each about memories of its own.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -13,11 +13,11 @@ use super::{
     ledger::{Doubt, Kept, Ledger},
 };
 
-/// So many calls are under way.
+/// Calls in flight.
 const AT_ONCE: usize = 16;
-/// About so many memories are kept.
+/// The approximate number of memories to keep.
 const ENOUGH: usize = 250;
-/// So many memories are in an import.
+/// Memories in an import.
 const IMPORTED: u64 = 8;
 
 const NAMES: [&str; 8] = [
@@ -46,23 +46,23 @@ const MATTERS: [&str; 10] = [
 /// A call that was sent.
 struct Sent {
     kind: &'static str,
-    /// The memories that nobody else touches meanwhile.
+    /// The memories that no other call touches meanwhile.
     about: Vec<String>,
     then: Doubt,
 }
 
-/// What follows when a call has been answered.
+/// The next step after a response.
 enum Next {
     Preview(String),
     Apply(String, String, Vec<(String, Kept)>),
 }
 
 pub(super) struct Work {
-    /// For words that nothing else has.
+    /// A counter for unique words.
     count: u64,
     done: BTreeMap<&'static str, u64>,
     next: Vec<Next>,
-    /// Namespaces that are left alone until what is in them has been merged.
+    /// Namespaces that no other call uses until their memories have been merged.
     reserved: BTreeSet<String>,
 }
 
@@ -76,7 +76,7 @@ impl Work {
         }
     }
 
-    /// Works until the program is gone; what was under way is in doubt then.
+    /// Works until the program is gone; calls in flight are in doubt then.
     pub(super) fn until_killed(&mut self, pipe: &mut Pipe, ledger: &mut Ledger, dice: &mut Dice) {
         let mut sent: HashMap<u64, Sent> = HashMap::new();
         let mut busy: BTreeSet<String> = BTreeSet::new();
@@ -97,8 +97,7 @@ impl Work {
             let what = answer["id"].as_u64().and_then(|id| sent.remove(&id));
             let Some(what) = what else { continue };
             if answer["error"]["code"] == -32002 {
-                // It took too long for an answer; it may be done all the same. What it is about stays
-                // untouched.
+                // The call took too long, but may have happened. The memories it is about stay untouched.
                 ledger.doubt(what.then);
                 continue;
             }
@@ -144,7 +143,7 @@ impl Work {
         ledger.done(what.then);
     }
 
-    /// What would be merged is merged next.
+    /// The previewed merge is applied next.
     fn previewed(&mut self, about: &[String], result: &Value, ledger: &Ledger) {
         let mut changed = Vec::new();
         for group in result["groups"].as_array().unwrap() {
@@ -175,7 +174,7 @@ impl Work {
         }
     }
 
-    /// A word that nothing else has, and that is nobody's stem.
+    /// A unique word that is not the stem of another.
     fn token(&mut self) -> String {
         self.count += 1;
         let mut rest = self.count;
@@ -194,7 +193,7 @@ impl Work {
         let token = self.token();
         let name = NAMES[dice.pick(NAMES.len())];
         let matter = MATTERS[dice.pick(MATTERS.len())];
-        // Every fourth speaks of somebody whom nobody else speaks of.
+        // Every fourth one mentions a person that no other memory mentions.
         let other = match dice.below(4) {
             0 => format!(" with Person{token} Smith"),
             _ => String::new(),
@@ -336,7 +335,7 @@ impl Work {
         import("import", memories)
     }
 
-    /// Two memories that say nearly the same, in a scope of their own.
+    /// Two memories with nearly the same text, in a scope of their own.
     fn twins(&mut self, dice: &mut Dice) -> (&'static str, Value, Sent) {
         let namespace = format!("twins-{}", self.count);
         let one = self.fresh(&namespace, dice);
@@ -347,7 +346,7 @@ impl Work {
             token,
             ..one.clone()
         };
-        // The token of the first is in both, and so tells nothing.
+        // The token of the first is in both, so it identifies neither.
         let own = self.token();
         let one = Kept {
             content: format!("{} Also {own}.", one.content),

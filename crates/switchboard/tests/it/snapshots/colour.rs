@@ -1,4 +1,4 @@
-//! The colours of what is looked at most, with the escape codes by their names.
+//! The colours of the most common outputs, with named escape codes.
 
 use super::{golden::Book, rich::Rich, stage::Stage};
 

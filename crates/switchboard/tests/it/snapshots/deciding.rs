@@ -1,4 +1,4 @@
-//! What asks a person and is decided: trust, approvals, and the log of both.
+//! Commands that decide: trust, approvals, and the audit log.
 
 use serde_json::json;
 use switchboard_test_support::until;
@@ -20,7 +20,7 @@ fn record(book: &mut Book) {
     let mut rich = Rich::new(Stage::new(book.columns));
     look_at_requests(book, &rich);
     decide_requests(book, &mut rich);
-    // Before decisions about tools, which withdraw requests and make others at any time.
+    // Before decisions about tools, which withdraw requests and create others at any time.
     audit(book, &rich.stage);
     trust(book, &rich.stage);
 }
@@ -172,7 +172,7 @@ fn decide_requests(book: &mut Book, rich: &mut Rich) {
     let other = waiting(stage).remove(0);
     stage.call_it(&other, "m3m3m3m3");
     let reason = "not in this folder";
-    // Without --exact: a rule that is cut would be cut elsewhere next to a longer number of a process.
+    // Without --exact: a rule that is truncated would be cut elsewhere next to a longer process ID.
     let reject = [
         "approvals",
         "reject",
@@ -199,7 +199,7 @@ fn decide_requests(book: &mut Book, rich: &mut Rich) {
     );
 }
 
-/// Waits until the caller of a decided request has been told.
+/// Waits until the caller of a decided request has the outcome.
 fn delivered(stage: &Stage, id: &str, mut call: Background) {
     call.0.wait().unwrap();
     until("the caller is told", || {

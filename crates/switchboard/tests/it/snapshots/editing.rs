@@ -1,4 +1,4 @@
-//! What changes the configuration: servers, secrets and clients, without a gateway and with one.
+//! Commands that change the configuration: servers, secrets and clients, without a gateway and with one.
 
 use super::{golden::Book, stage::Stage};
 
@@ -41,7 +41,7 @@ fn record(book: &mut Book) {
     import(book, &stage);
 }
 
-/// Nothing is there to be changed, or it is asked for wrongly.
+/// There is nothing to change, or the usage is wrong.
 fn empty(book: &mut Book, stage: &Stage) {
     book.run(
         "add",
@@ -94,7 +94,7 @@ fn empty(book: &mut Book, stage: &Stage) {
     );
 }
 
-/// The life of servers.
+/// The life cycle of servers.
 fn servers(book: &mut Book, stage: &Stage) {
     let [command, args @ ..] = stage.place.echo();
     let echo: Vec<&str> = [

@@ -1,4 +1,4 @@
-//! Golden files: what each command prints, one file for each command and width.
+//! Golden files: the output of each command, one file per command and width.
 
 use std::{
     collections::BTreeMap,
@@ -40,12 +40,12 @@ impl Book {
         }
     }
 
-    /// Names the circumstances of the commands that follow.
+    /// Names the circumstances of the following commands.
     pub(super) fn scene(&mut self, scene: &'static str) {
         self.scene = scene;
     }
 
-    /// Runs commands, and writes down what each prints.
+    /// Runs commands, and records the output of each.
     pub(super) fn run(&mut self, file: &'static str, stage: &Stage, commands: &[&[&str]]) {
         for args in commands {
             let answer = stage.run(args);
@@ -53,7 +53,7 @@ impl Book {
         }
     }
 
-    /// Runs a command that prints more than anybody compares, and writes down its first lines.
+    /// Runs a command with long output, and records its first lines.
     pub(super) fn first_lines(
         &mut self,
         file: &'static str,
@@ -67,7 +67,7 @@ impl Book {
         self.add(file, args, &answer);
     }
 
-    /// Runs a command that asks, and types an answer to each of its questions.
+    /// Runs a command that asks questions, and types an answer to each.
     pub(super) fn converse(
         &mut self,
         file: &'static str,
@@ -98,7 +98,7 @@ impl Book {
         file.text.push('\n');
     }
 
-    /// Compares all files with those that are kept, and says of every one how it differs.
+    /// Compares all files with the stored ones, and reports the differences of each.
     pub(super) fn check(self, expected: &[&str]) {
         let written: Vec<&str> = self.files.keys().copied().collect();
         let mut expected = expected.to_vec();
@@ -118,7 +118,7 @@ impl Book {
     }
 }
 
-/// A word as a person would type it.
+/// An argument as a user would type it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:@,*".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -127,7 +127,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Tests if the files are to be written anew.
+/// Tests if the files are to be updated.
 pub(super) fn is_updating() -> bool {
     env::var_os("UPDATE_SNAPSHOTS").is_some()
 }
@@ -136,7 +136,7 @@ pub(super) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots")
 }
 
-/// Compares a text with the one that is kept, or keeps it.
+/// Compares a text with the stored one, or stores it.
 fn compare(name: &str, columns: u16, text: &str) -> Result<(), String> {
     let file = format!("{name}.{columns}.txt");
     let path = folder().join(&file);
@@ -153,7 +153,7 @@ fn compare(name: &str, columns: u16, text: &str) -> Result<(), String> {
     Err(format!("tests/snapshots/{file}\n{}", diff(&kept, &text)))
 }
 
-/// The lines that differ, with those around them.
+/// The lines that differ, with context.
 fn diff(old: &str, new: &str) -> String {
     let edits = edits(
         &old.lines().collect::<Vec<_>>(),
@@ -180,9 +180,9 @@ fn diff(old: &str, new: &str) -> String {
     text
 }
 
-/// The shortest way from one list of lines to another: each line with ` `, `-` or `+`.
+/// The shortest edit from one list of lines to another: each line with ` `, `-` or `+`.
 fn edits<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(char, &'a str)> {
-    // How many lines the rests have in common.
+    // The number of common lines in the remainders.
     let mut common = vec![vec![0_usize; new.len() + 1]; old.len() + 1];
     for i in (0..old.len()).rev() {
         for j in (0..new.len()).rev() {

@@ -1,4 +1,4 @@
-//! Help of every command, and what needs no gateway and no configuration.
+//! The help of every command, and commands that need no gateway and no configuration.
 
 use super::{golden::Book, stage::Stage};
 
@@ -6,7 +6,7 @@ pub(super) const FILES: &[&str] = &["completions", "help", "schema"];
 
 super::at_both_widths!();
 
-/// The commands that a help text lists, with what each is for behind two spaces.
+/// The commands that a help text lists; each is followed by two spaces and its description.
 pub(crate) fn listed(help: &str) -> Vec<String> {
     let mut lines = help.lines().skip_while(|line| !is_heading(line));
     let mut names = Vec::new();
@@ -26,7 +26,7 @@ pub(crate) fn listed(help: &str) -> Vec<String> {
     names
 }
 
-/// The heading over commands: the one of a command, or the first of the groups.
+/// The heading above commands: that of a command, or the first of the groups.
 fn is_heading(line: &str) -> bool {
     matches!(line, "Commands:" | "Servers:")
 }
@@ -66,7 +66,7 @@ fn record(book: &mut Book) {
     book.run("schema", &stage, &[&["schema", "extra"]]);
 }
 
-/// The help of all commands that this text lists.
+/// Records the help of all commands that this text lists.
 fn help_below(book: &mut Book, stage: &Stage, above: &[&str], help: &str) {
     for name in listed(help) {
         let command = [above, &[name.as_str()]].concat();

@@ -1,4 +1,5 @@
-//! What shows how things are, without a gateway, with an empty one, and with one in every state.
+//! Commands that show the state of things, without a gateway, with an empty one, and with servers in every
+//! state.
 
 use super::{
     golden::Book,
@@ -13,7 +14,7 @@ pub(super) const FILES: &[&str] = &[
 
 super::at_both_widths!();
 
-/// The log of a server. What a real one says at its end depends on how fast it ends.
+/// The log of a server. The last output of a real server depends on how fast it exits.
 const LOG: &str = "\
 2026-01-01T09:30:00Z [switchboard] started as process 4711
 2026-01-01T09:30:00Z serving /data, which holds the exports of the data warehouse and the results of all quarters

@@ -1,4 +1,4 @@
-//! The memory: empty, filled, changed and forgotten.
+//! The memory: empty, filled, changed and deleted.
 
 use switchboard_test_support::until;
 
@@ -65,7 +65,7 @@ fn empty(book: &mut Book, stage: &Stage) {
     speak(book, "memory", stage, &["memory", "serve"]);
 }
 
-/// Waits until everything that is remembered can be found.
+/// Waits until all memories can be found.
 fn settle(stage: &Stage) {
     until("the memory is ready", || {
         let parts = stage.json(&["memory", "stats", "--json"])["parts"].take();

@@ -1,4 +1,4 @@
-//! A gateway on which there is something to see: servers in every state, a client, requests that wait, memories.
+//! A gateway with something to show: servers in every state, a client, pending requests, memories.
 
 use std::io::Write as _;
 
@@ -8,14 +8,14 @@ use switchboard_test_support::until;
 use super::stage::{Background, Stage};
 use crate::{running::closed_server, support::Gateway};
 
-/// A name as long as a name may be.
+/// A name of the maximum length.
 pub(super) const LONG: &str = "the-server-of-the-data-warehouse-team-that-has-the-longest-name";
 pub(super) const LONG_TOOL: &str = "files:delete_directory_and_everything_that_is_in_it";
 
-/// A stage with a gateway in every state at once.
+/// A stage with a gateway and servers in every state at once.
 pub(super) struct Rich {
     pub(super) stage: Stage,
-    /// The name of the request that is about a call.
+    /// The ID of the request about a call.
     pub(super) request: String,
     call: Option<Background>,
     _client: Background,
@@ -26,7 +26,7 @@ impl Rich {
     pub(super) fn new(stage: Stage) -> Self {
         write_config(&stage);
         offer(&stage, false);
-        // What its servers offer is known from a life before.
+        // The offers of its servers are known from an earlier run.
         let mut before = stage.gateway();
         stage.succeed(&["restart", "notes"]);
         until("all servers are known", || is_settled(&stage, 1));
@@ -85,7 +85,7 @@ fn write_config(stage: &Stage) {
     stage.write_config(&config.to_string());
 }
 
-/// The tools of all servers; later, some of them are others.
+/// The tools of all servers; some of them change later.
 fn offer(stage: &Stage, later: bool) {
     let tool = |name: &str, about: &str, properties: Value, required: &[&str]| {
         let schema = json!({"type": "object", "properties": properties, "required": required});
@@ -149,7 +149,7 @@ fn offer(stage: &Stage, later: bool) {
     write("sky.json", &sky);
 }
 
-/// A server that refuses every request at length; its address.
+/// The address of a server that refuses every request with a long text.
 fn refusing() -> String {
     const TEXT: &str = "this server takes requests from the network of the data warehouse only, \
         and yours comes from somewhere else: connect to the private network first, or ask the team to let you in";
@@ -160,7 +160,7 @@ fn refusing() -> String {
     )
 }
 
-/// Tests if every server is where it stays, and `sky` shows this many tools.
+/// Tests if every server has reached its final state, and `sky` shows this many tools.
 fn is_settled(stage: &Stage, sky: u64) -> bool {
     let status = stage.json(&["status", "--json"]);
     let parts = status["components"].as_array().into_iter().flatten();
@@ -180,7 +180,7 @@ fn is_settled(stage: &Stage, sky: u64) -> bool {
         })
 }
 
-/// The names of the requests that wait, the newest first.
+/// The IDs of the pending requests, newest first.
 pub(super) fn waiting(stage: &Stage) -> Vec<String> {
     let asked = stage.json(&["approvals", "--json"]);
     let asked = asked["approvals"].as_array().unwrap().iter();
@@ -189,7 +189,7 @@ pub(super) fn waiting(stage: &Stage) -> Vec<String> {
         .collect()
 }
 
-/// An agent that has said hello.
+/// An agent that has sent `initialize`.
 fn client(stage: &Stage) -> Background {
     let mut client = stage.background(&["stdio"]);
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {

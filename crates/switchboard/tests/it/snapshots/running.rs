@@ -56,13 +56,13 @@ fn stdio(book: &mut Book, stage: &Stage) {
     speak(book, "stdio", stage, &["stdio", "--view", "server:nothing"]);
 }
 
-/// Runs a command that speaks MCP, until it has answered and its input ends.
+/// Runs a command that speaks MCP, until it has responded and its input ends.
 pub(super) fn speak(book: &mut Book, file: &'static str, stage: &Stage, args: &[&str]) {
     let mut session = stage.start(args);
-    // The terminal shows what is typed at once, also before the program has said anything.
+    // The terminal echoes typed text at once, even before the program prints anything.
     session.wait_for("Ctrl-D ends\r\n");
     session.type_in("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
-    // An input that ends before would race with the start.
+    // If the input ended earlier, that would race with the start.
     session.wait_for("\"result\"");
     session.type_in(CTRL_D);
     let ended = stage.end(session);

@@ -1,6 +1,6 @@
-//! The state of a terminal after a command: what was taken away again is gone, and escape codes have names.
+//! The terminal after a command: removed text is gone, and escape codes have names.
 
-/// Replays an output, and gives the lines that stay on the screen.
+/// Replays an output, and returns the lines that stay on the screen.
 pub(super) fn replay(output: &str) -> String {
     let lines: Vec<String> = output.split('\n').map(replay_line).collect();
     lines.join("\n")
@@ -47,7 +47,7 @@ fn sequence(rest: &mut impl Iterator<Item = char>) -> String {
     code
 }
 
-/// The name of a style; any other code is written down as it is.
+/// The name of a style; any other code is written as it is.
 fn name(code: &str) -> String {
     let name = match code {
         "[m" | "[0m" => "reset",
@@ -65,14 +65,14 @@ fn name(code: &str) -> String {
     format!("<{name}>")
 }
 
-/// Spaces at the end of a line are a fault that nobody would see.
+/// Marks spaces at the end of a line, which nothing else would show.
 fn marked(line: &str) -> String {
     let text = line.trim_end_matches(' ');
     format!("{text}{}", "·".repeat(line.len() - text.len()))
 }
 
 #[test]
-fn screen_keeps_what_a_person_would_see() {
+fn screen_keeps_what_stays_visible() {
     assert_eq!(replay("a\r\nb\r\n"), "a\nb\n");
     assert_eq!(replay("\r\u{1b}[Kstarting\r\u{1b}[Kready\r\n"), "ready\n");
     assert_eq!(replay("longer\rab"), "abnger");

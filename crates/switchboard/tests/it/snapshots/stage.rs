@@ -1,4 +1,4 @@
-//! A place in which every command prints the same on every machine, and the filters for what still differs.
+//! A place in which every command prints the same on every machine, and filters for what still differs.
 
 use std::{
     cell::RefCell,
@@ -23,14 +23,14 @@ pub(super) struct Stage {
     pub(super) place: Place,
     columns: u16,
     variables: Vec<(&'static str, String)>,
-    /// Names that are made up anew each time, and what to write for each.
+    /// Generated names, and the text to write for each.
     names: RefCell<Vec<(String, String)>>,
 }
 
-/// The end of a command.
+/// The result of a command.
 pub(super) struct Answer {
     pub(super) code: i32,
-    /// The screen, without what differs each time.
+    /// The screen, without the parts that differ each time.
     pub(super) text: String,
     names: Vec<(String, String)>,
 }
@@ -71,27 +71,27 @@ impl Stage {
         }
     }
 
-    /// Writes the configuration, which only its owner may change or read, whatever the umask says.
+    /// Writes the configuration, which only its owner can read or change, regardless of the umask.
     pub(super) fn write_config(&self, text: &str) {
         self.place.write_config(text);
         let mode = fs::Permissions::from_mode(0o600);
         fs::set_permissions(self.place.config(), mode).unwrap();
     }
 
-    /// Has the environment ask for colour.
+    /// Lets the environment enable colour.
     pub(super) fn in_colour(mut self) -> Self {
         self.variables.retain(|(name, _)| *name != "NO_COLOR");
         self
     }
 
-    /// Writes another text for this one, of the same length so that columns stay.
+    /// Replaces this text by another of the same length, so that columns stay aligned.
     pub(super) fn call_it(&self, name: &str, shown: &str) {
         assert_eq!(name.len(), shown.len(), "{name} is as wide as {shown}");
         let pair = (name.to_owned(), shown.to_owned());
         self.names.borrow_mut().push(pair);
     }
 
-    /// The program, as a person would start it.
+    /// The program, as a user would start it.
     pub(super) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(self.place.path().join("bin/switchboard"));
         command
@@ -110,14 +110,14 @@ impl Stage {
         self.end(self.start(args))
     }
 
-    /// Runs a command that only prepares something.
+    /// Runs a command that only prepares the stage.
     #[track_caller]
     pub(super) fn succeed(&self, args: &[&str]) {
         let answer = self.run(args);
         assert_eq!(answer.code, 0, "{args:?}: {}", answer.text);
     }
 
-    /// Runs a command, and types an answer whenever this has been asked.
+    /// Runs a command, and types each answer after its question.
     pub(super) fn converse(&self, args: &[&str], typed: &[(&str, &str)]) -> Answer {
         let mut session = self.start(args);
         for (question, answer) in typed {
@@ -127,7 +127,7 @@ impl Stage {
         self.end(session)
     }
 
-    /// The end of a command that was started.
+    /// The result of a command that was started.
     pub(super) fn end(&self, session: Session) -> Answer {
         let (code, seen) = session.end();
         let names = self.names.borrow().clone();
@@ -143,7 +143,7 @@ impl Stage {
         Gateway::spawn(&self.place, serve)
     }
 
-    /// What a command prints in a pipe, as JSON.
+    /// The output of a command in a pipe, as JSON.
     #[track_caller]
     pub(super) fn json(&self, args: &[&str]) -> serde_json::Value {
         let output = self.command(args).output().unwrap();
@@ -151,7 +151,7 @@ impl Stage {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// A command that runs while others do.
+    /// A command that runs in the background.
     pub(super) fn background(&self, args: &[&str]) -> Background {
         let child = self
             .command(args)
@@ -163,18 +163,18 @@ impl Stage {
     }
 }
 
-/// A command that ends with the test.
+/// A background command, which ends with the test.
 pub(super) struct Background(pub(super) Child);
 
 impl Drop for Background {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// The interpreter of the servers. What PATH has may be a script that needs more of PATH.
+/// The interpreter of the servers. The one in PATH may be a script that needs more of PATH.
 fn python() -> PathBuf {
     let asked = Command::new("python3")
         .args(["-c", "import sys; print(sys.executable)"])
@@ -183,7 +183,8 @@ fn python() -> PathBuf {
     Path::new(said.trim()).canonicalize().unwrap()
 }
 
-/// A time zone in which it is noon: a date that changes meanwhile is written in another way.
+/// A time zone in which it is noon, so that the date does not change during the test: another day is written
+/// differently.
 fn noon() -> String {
     let seconds = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
     let hour = seconds.as_secs() / 3600 % 24;
@@ -195,7 +196,7 @@ fn noon() -> String {
     }
 }
 
-/// What differs each time, and what to write for it. A cell of a table keeps its width.
+/// Patterns of text that differs each time, and the replacements. A cell of a table keeps its width.
 const FILTERS: &[(&str, &str)] = &[
     (r"Switchboard \d+\.\d+\.\d+", "Switchboard 0.0.0"),
     (r"switchboard \d+\.\d+\.\d+", "switchboard 0.0.0"),
@@ -207,7 +208,7 @@ const FILTERS: &[(&str, &str)] = &[
     (r"\(\d+[ms]\)", "(0s)"),
     (r"\b\d+[ms] ago\b", "0s ago"),
     (r"\b\d+[ms] left\b", "5m left"),
-    // The ages of requests, and how long each still waits.
+    // The ages of requests, and the time left for each.
     (r"(?m)^([a-z0-9]{8}  )\d+[ms]", "${1}0s"),
     (r"(?m)^([a-z0-9]{8}  0s   )\d+[ms]", "${1}5m"),
     (r"(?m)^(claude-code  )\d+[ms]", "${1}0s"),
@@ -224,7 +225,7 @@ const FILTERS: &[(&str, &str)] = &[
     (r" after \d+ ms\b", " after 0 ms"),
     // The end of the folder's name, where the beginning is cut off.
     (r"…\w(/shifty\.py)", "…0$1"),
-    // How long calls took.
+    // The durations of calls.
     (r"TOOK +OUTCOME", "TOOK  OUTCOME"),
     (
         r"(?m)(< 1 ms|\d+ ms|[\d.]+ s) +(ok|error|tool error|cancelled|timeout)$",
@@ -248,7 +249,7 @@ static COMPILED: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The pattern, with the gap to the next cell of a table if it stands in one.
+/// The pattern, with the gap to the next cell if it is in a table.
 fn compiled(pattern: &str) -> Regex {
     Regex::new(&format!("(?:{pattern})(?P<gap>  +)?")).unwrap()
 }
@@ -265,12 +266,12 @@ fn scrub(text: &str, names: &[(String, String)]) -> String {
     text
 }
 
-/// Makes a column with the number of a process as wide as if that had one digit: the number makes it wide.
+/// Makes a column with a process ID as wide as if the ID had one digit.
 fn narrow_processes(text: &str) -> String {
     let cell = Regex::new(r"pid \d+\)(?P<gap>  +)").unwrap();
     let tables = text.split("\n\n").map(|table| {
         let found = cell.captures_iter(table);
-        // Where the column ends, in characters of its line, and by how much it is too wide.
+        // The end of the column, in characters of its line, and its excess width.
         let ends = found.map(|found| {
             let all = found.get(0).unwrap();
             let line = table[..all.start()].rfind('\n').map_or(0, |end| end + 1);
@@ -288,7 +289,7 @@ fn narrow_processes(text: &str) -> String {
         .into_owned()
 }
 
-/// Takes these columns out of every line that has nothing there.
+/// Removes these columns from every line that is blank there.
 fn without(table: &str, columns: Range<usize>) -> String {
     let lines = table.split('\n').map(|line| {
         let is_blank = line
@@ -304,7 +305,7 @@ fn without(table: &str, columns: Range<usize>) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Replaces what a filter finds; what stands behind two spaces after it stays in its column.
+/// Replaces the matches of a filter; text after a gap of two spaces stays in its column.
 fn replace(text: &str, pattern: &Regex, shown: &str) -> String {
     let replaced = pattern.replace_all(text, |found: &Captures<'_>| {
         let mut new = String::new();

@@ -1,22 +1,22 @@
-//! What a client was told, as it came.
+//! The messages that a client received, as they came.
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-/// Something that arrived.
+/// A message that arrived, or the end of a stream.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Arrival {
-    /// Which stream it came on: a pipe is one, each HTTP request has its own.
+    /// The stream on which it came: a pipe has one, and each HTTP request has its own.
     pub(crate) stream: u64,
-    /// The HTTP status it came with; 200 where there is none.
+    /// The HTTP status; 200 if there is none.
     pub(crate) status: u16,
-    /// Whether it was an event of a stream rather than a whole body or a line.
+    /// `true` if it was an event of a stream rather than a whole body or a line.
     pub(crate) is_event: bool,
     pub(crate) event_id: Option<String>,
     pub(crate) retry: Option<u64>,
     /// The message as it was spelled; empty if there was none.
     pub(crate) text: String,
-    /// The message; null if there was none, or if it is beyond what a `Value` holds.
+    /// The message; null if there was none, or if a `Value` cannot represent it.
     pub(crate) message: Value,
     /// Nothing more comes on this stream.
     pub(crate) is_end: bool,
@@ -43,7 +43,7 @@ impl Arrival {
         }
     }
 
-    /// The messages of a batch, each by itself.
+    /// The messages of a batch, one by one.
     pub(crate) fn apart(self) -> Vec<Self> {
         let Value::Array(messages) = &self.message else {
             return vec![self];
@@ -68,7 +68,7 @@ impl Arrival {
         &self.message["params"]
     }
 
-    /// The id that it answers, as it was spelled.
+    /// The request ID that it answers, as it was spelled.
     pub(crate) fn answers(&self) -> Option<String> {
         let envelope: Envelope<'_> = serde_json::from_str(&self.text).ok()?;
         if envelope.method.is_some() {

@@ -1,5 +1,5 @@
-//! The ways in: a pipe, Streamable HTTP, HTTP+SSE. Each reads in threads of its own and hands what came
-//! to one inbox.
+//! The doors: a pipe, Streamable HTTP, HTTP+SSE. Each reads in threads of its own and sends everything to one
+//! inbox.
 
 use std::{
     collections::HashMap,
@@ -22,13 +22,13 @@ use super::{
 };
 use crate::revision::{Revision, Way};
 
-/// The stream of a pipe, of HTTP+SSE, and of what comes unasked over Streamable HTTP.
+/// The stream of a pipe, of HTTP+SSE, and of unsolicited messages over Streamable HTTP.
 pub(crate) const COMMON: u64 = 0;
 
-/// Where a client goes in.
+/// The addresses at which a client can connect.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
-    /// The program on whose pipe it talks, and its words.
+    /// The program on the pipe, with its arguments.
     pub(crate) program: Vec<String>,
     pub(crate) address: SocketAddr,
     pub(crate) http_path: String,
@@ -53,7 +53,7 @@ impl Place {
 
 pub(crate) type Headers = Vec<(String, String)>;
 
-/// One of the ways in, open.
+/// An open door.
 #[derive(Debug)]
 pub(crate) enum Door {
     Pipe(Pipe),
@@ -75,7 +75,7 @@ impl Door {
         })
     }
 
-    /// Sends a message, and tells on which stream its answer comes.
+    /// Sends a message, and returns the stream on which its response comes.
     pub(crate) fn send(&mut self, text: &str, more: Headers) -> io::Result<u64> {
         match self {
             Self::Pipe(pipe) => {
@@ -98,7 +98,7 @@ impl Door {
         }
     }
 
-    /// Closes the input of the program on a pipe, and waits until it has left.
+    /// Closes the input of the program on a pipe, and waits until it exits.
     pub(crate) fn hang_up(&mut self) {
         if let Self::Pipe(pipe) = self {
             pipe.stdin = None;
@@ -116,11 +116,11 @@ impl Door {
     }
 }
 
-/// A program with which one talks over its standard input and output.
+/// A program that speaks over its standard input and output.
 #[derive(Debug)]
 pub(crate) struct Pipe {
     child: Child,
-    /// Gone when the client has hung up.
+    /// `None` after the client has hung up.
     stdin: Option<ChildStdin>,
 }
 
@@ -165,7 +165,7 @@ pub(crate) struct Streamable {
     inbox: Sender<Arrival>,
     pub(crate) session: Option<String>,
     idle: Arc<Mutex<Vec<Web>>>,
-    /// What is still being read, to be cut.
+    /// The connections that are still being read, so that they can be cut.
     open: Arc<Mutex<HashMap<u64, TcpStream>>>,
     next_stream: u64,
 }
@@ -183,13 +183,13 @@ impl Streamable {
         }
     }
 
-    /// Opens the stream of what the server says unasked.
+    /// Opens the stream of unsolicited messages.
     pub(crate) fn listen(&mut self) -> io::Result<()> {
         self.begin(COMMON, "GET", Vec::new(), b"")
     }
 
-    /// Sends an HTTP request, whose answer comes on a stream of its own. A header without a value leaves
-    /// out the usual one of that name.
+    /// Sends an HTTP request, whose response comes on a stream of its own. A header without a value removes
+    /// the usual one with that name.
     pub(crate) fn send(&mut self, method: &str, more: Headers, body: &[u8]) -> io::Result<u64> {
         let stream = self.next_stream;
         self.next_stream += 1;
@@ -220,12 +220,13 @@ impl Streamable {
         thread::spawn(move || {
             let mut status = 0;
             let whole = read(web, stream, &inbox, &mut status);
-            // One that was cut may have been read to its end before, and is of no use all the same.
+            // A stream that was cut may have been read to its end before; its connection is not reused,
+            // either.
             let is_cut = open.lock().unwrap().remove(&stream).is_none();
             if let (Ok(web), false) = (whole, is_cut) {
                 idle.lock().unwrap().push(web);
             }
-            // Whoever does not listen any more has left.
+            // If the receiver is gone, the client has left.
             let _ = inbox.send(Arrival::end(stream, status));
         });
         Ok(())
@@ -249,7 +250,7 @@ impl Streamable {
 impl Drop for Streamable {
     fn drop(&mut self) {
         if self.session.is_some() {
-            // A client that leaves says so; if nobody hears it, nothing is lost.
+            // The client ends its session; it is fine if the gateway is gone.
             let _ = self.send("DELETE", Vec::new(), b"");
         }
         for (_, held) in self.open.lock().unwrap().drain() {
@@ -258,7 +259,7 @@ impl Drop for Streamable {
     }
 }
 
-/// Reads one answer to its end, and gives the connection back if it can be used again.
+/// Reads one response to its end, and returns the connection if it can be reused.
 fn read(mut web: Web, stream: u64, inbox: &Sender<Arrival>, status: &mut u16) -> io::Result<Web> {
     let head = web.head()?;
     *status = head.status;
@@ -290,7 +291,7 @@ fn read(mut web: Web, stream: u64, inbox: &Sender<Arrival>, status: &mut u16) ->
     Ok(web)
 }
 
-/// HTTP+SSE: one stream for all that comes, and an address for all that goes.
+/// HTTP+SSE: one stream for all incoming messages, and an address for all outgoing ones.
 #[derive(Debug)]
 pub(crate) struct Sse {
     place: Place,
@@ -369,7 +370,7 @@ impl Drop for Sse {
     }
 }
 
-/// The path that a reference stands for, seen from this path.
+/// The path that a reference means, relative to this path.
 fn resolve(base: &str, reference: &str) -> String {
     let path = match reference.split_once("://") {
         Some((_, rest)) => rest.find('/').map_or("/", |slash| &rest[slash..]),

@@ -1,5 +1,5 @@
-//! A client of any revision over any transport, made of JSON text and sockets: an independent judge of
-//! the gateway, which uses nothing of its libraries.
+//! A client of any revision over any transport, made of JSON text and sockets: an independent judge of the
+//! gateway, which shares none of its libraries.
 
 pub(crate) mod arrival;
 pub(crate) mod door;
@@ -25,13 +25,13 @@ pub(crate) use self::{
 };
 use crate::revision::{Revision, Side, Way};
 
-/// Far more than anything that works takes on a busy machine.
+/// Far more time than anything that works takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Why something is not as it has to be.
+/// The reason why a check failed.
 pub(crate) type Reason = String;
 
-/// Gives up with a reason unless something holds.
+/// Returns an error with a reason unless a condition holds.
 macro_rules! check {
     ($holds:expr, $($why:tt)+) => {
         if !$holds {
@@ -41,46 +41,46 @@ macro_rules! check {
 }
 pub(crate) use check;
 
-/// A request on its way.
+/// A request in flight.
 #[derive(Debug, Clone)]
 pub(crate) struct Sent {
     pub(crate) id: Value,
     pub(crate) stream: u64,
 }
 
-/// A client.
+/// A client of one revision over one transport.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) setup: Setup,
-    /// The other end, behind the gateway.
+    /// The server behind the gateway.
     pub(crate) server: Side,
     pub(crate) place: Place,
     pub(crate) door: Door,
     inbox: Receiver<Arrival>,
-    /// All that came, in order of arrival.
+    /// Everything that arrived, in order.
     pub(crate) seen: Vec<Arrival>,
-    /// Where in `seen` the answer to each request is.
+    /// The index in `seen` of the response to each request.
     answers: HashMap<String, usize>,
-    /// What the client was asked.
+    /// The requests that the server made of the client.
     pub(crate) asked: Vec<(String, Value)>,
-    /// Who answers.
+    /// The person who answers them.
     pub(crate) person: Person,
     /// The result of `initialize` or `server/discover`.
     pub(crate) greeting: Value,
     next_id: u64,
-    /// Streams on which answers to the server were posted.
+    /// Streams on which responses to the server were posted.
     replies: Vec<u64>,
 }
 
 impl Client {
-    /// Opens the conversation as the revision does.
+    /// Connects, and opens the session or discovers the server as the revision does.
     pub(crate) fn open(place: &Place, server: Side, setup: Setup) -> Result<Self, Reason> {
         let mut client = Self::knock(place, server, setup)?;
         client.greet()?;
         Ok(client)
     }
 
-    /// Goes in and says nothing yet.
+    /// Connects without sending anything yet.
     pub(crate) fn knock(place: &Place, server: Side, setup: Setup) -> Result<Self, Reason> {
         let (sender, inbox) = mpsc::channel();
         let side = setup.side;
@@ -156,7 +156,7 @@ impl Client {
         json!({ "name": self.setup.name, "version": "1.2.3" })
     }
 
-    /// What a request says beside its own parameters.
+    /// The `_meta` of every request.
     pub(crate) fn meta(&self) -> Value {
         if !self.is_modern() {
             return json!({});
@@ -172,14 +172,14 @@ impl Client {
         meta
     }
 
-    /// Sends a request; a modern one says who asks.
+    /// Sends a request; a modern one identifies the client.
     pub(crate) fn send(&mut self, method: &str, params: Value) -> Result<Sent, Reason> {
         let params = self.dressed(params);
         let headers = self.headers(method, &params);
         self.send_text(method, &params.to_string(), headers)
     }
 
-    /// The parameters with what every request of the revision has.
+    /// The parameters with the `_meta` that every request of the revision has.
     pub(crate) fn dressed(&self, mut params: Value) -> Value {
         if let (true, Value::Object(mut meta)) = (self.is_modern(), self.meta()) {
             if let Some(Value::Object(own)) = params.get_mut("_meta").map(Value::take) {
@@ -190,7 +190,7 @@ impl Client {
         params
     }
 
-    /// The headers that a modern request has to have.
+    /// The headers that a modern request must have.
     pub(crate) fn headers(&self, method: &str, params: &Value) -> Headers {
         if !self.is_modern() {
             return Vec::new();
@@ -214,7 +214,7 @@ impl Client {
         headers
     }
 
-    /// Sends a request whose parameters are already spelled.
+    /// Sends a request whose parameters are already encoded.
     pub(crate) fn send_text(
         &mut self,
         method: &str,
@@ -229,7 +229,7 @@ impl Client {
         Ok(Sent { id, stream })
     }
 
-    /// Sends a notification, and returns when it has been taken.
+    /// Sends a notification, and returns when it has been accepted.
     pub(crate) fn tell(&mut self, method: &str, params: Value) -> Result<(), Reason> {
         let params = self.dressed(params);
         let headers = self.headers(method, &params);
@@ -246,7 +246,7 @@ impl Client {
         Ok(())
     }
 
-    /// Waits for the answer to a request: the whole message.
+    /// Waits for the response to a request, and returns the whole message.
     pub(crate) fn wait(&mut self, sent: &Sent) -> Result<Value, Reason> {
         let deadline = Instant::now() + PATIENCE;
         let id = sent.id.to_string();
@@ -254,7 +254,7 @@ impl Client {
             if let Some(index) = self.answers.get(&id) {
                 return Ok(self.seen[*index].message.clone());
             }
-            // Another stream has nothing to do with it, unless the answer is resumed there.
+            // The end of another stream does not matter, unless the response is resumed there.
             let ended = self
                 .seen
                 .iter()
@@ -269,7 +269,7 @@ impl Client {
         }
     }
 
-    /// What came on a stream, for people.
+    /// Everything that came on a stream, for error messages.
     fn on_stream(&self, stream: u64) -> String {
         let of_it = self.seen.iter().filter(|arrival| arrival.stream == stream);
         let said: Vec<_> = of_it
@@ -278,18 +278,18 @@ impl Client {
         said.join(" | ")
     }
 
-    /// The arrival that answers a request, if it has come.
+    /// The arrival with the response to a request, if it has come.
     pub(crate) fn answer_to(&self, sent: &Sent) -> Option<&Arrival> {
         self.seen.get(*self.answers.get(&sent.id.to_string())?)
     }
 
-    /// Sends a request and waits for its answer, whatever it is.
+    /// Sends a request and waits for its response, success or error.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Result<Value, Reason> {
         let sent = self.send(method, params)?;
         self.wait(&sent)
     }
 
-    /// The result of a request. A modern client answers what it is asked and asks again.
+    /// The result of a request. A modern client answers questions and repeats the request.
     pub(crate) fn result(&mut self, method: &str, params: Value) -> Result<Value, Reason> {
         let answer = self.settled(method, params)?;
         match answer.get("result") {
@@ -307,7 +307,7 @@ impl Client {
         }
     }
 
-    /// The last answer to a request, after all rounds of questions.
+    /// The last response to a request, after all rounds of questions.
     pub(crate) fn settled(&mut self, method: &str, params: Value) -> Result<Value, Reason> {
         let mut answer = self.ask(method, params.clone())?;
         for _ in 0..10 {
@@ -321,7 +321,7 @@ impl Client {
         Err(format!("{method} never stops asking: {answer}"))
     }
 
-    /// The parameters of the next round: the same, the answers, and the state as it was.
+    /// The parameters of the next round: the same ones, with the answers and the unchanged state.
     pub(crate) fn retry(&mut self, params: &Value, required: &Value) -> Value {
         let mut params = params.clone();
         let questions = required["inputRequests"].as_object().cloned();
@@ -342,7 +342,7 @@ impl Client {
         params
     }
 
-    /// The result of a tool, which has to be no error.
+    /// The result of a tool, which must not be an error.
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Result<Value, Reason> {
         let result = self.result("tools/call", call_of(tool, arguments))?;
         check!(result["isError"] != true, "{tool}: {result}");
@@ -358,18 +358,18 @@ impl Client {
         }
     }
 
-    /// What a tool says as JSON text.
+    /// The text of a tool's result, parsed as JSON.
     pub(crate) fn told_by(&mut self, tool: &str) -> Result<Value, Reason> {
         let text = self.text(tool, json!({}))?;
         serde_json::from_str(&text).map_err(|error| format!("{tool}: {error} in {text}"))
     }
 
-    /// A place in what has come, to look from.
+    /// The current position in the arrivals, to search from.
     pub(crate) fn now(&self) -> usize {
         self.seen.len()
     }
 
-    /// Waits for an arrival, from a place on, and tells where it is.
+    /// Waits for an arrival from a position on, and returns its index.
     pub(crate) fn until(
         &mut self,
         from: usize,
@@ -389,13 +389,13 @@ impl Client {
         }
     }
 
-    /// Waits for a notification, and gives its parameters.
+    /// Waits for a notification, and returns its parameters.
     pub(crate) fn until_told(&mut self, from: usize, method: &str) -> Result<Value, Reason> {
         let found = self.until(from, method, |arrival| arrival.is_notification(method))?;
         Ok(self.seen[found].params().clone())
     }
 
-    /// The same on one stream; tells where it is.
+    /// Waits for a notification on one stream, and returns its index.
     pub(crate) fn until_told_on(
         &mut self,
         from: usize,
@@ -407,7 +407,7 @@ impl Client {
         })
     }
 
-    /// Takes in what comes next, and answers it if it is a question.
+    /// Receives the next arrival, and answers it if it is a question.
     fn take_in(&mut self, deadline: Instant, what: &str) -> Result<(), Reason> {
         let left = deadline.saturating_duration_since(Instant::now());
         let arrival = self.inbox.recv_timeout(left).map_err(|_| {
@@ -459,7 +459,7 @@ impl Client {
         Ok(())
     }
 
-    /// Withdraws a request as the revision and the transport do it.
+    /// Cancels a request as the revision and the transport do.
     pub(crate) fn cancel(&mut self, sent: &Sent) -> Result<(), Reason> {
         if self.is_modern() && self.way() == Way::Http {
             self.door.cut(sent.stream);
@@ -474,7 +474,7 @@ pub(crate) fn call_of(tool: &str, arguments: Value) -> Value {
     json!({ "name": tool, "arguments": arguments })
 }
 
-/// The same with a token under which progress is told.
+/// The parameters with a progress token.
 pub(crate) fn with_progress(mut params: Value, token: &Value) -> Value {
     params["_meta"] = json!({ "progressToken": token });
     params
@@ -484,7 +484,7 @@ pub(crate) fn text_of(result: &Value) -> Option<&str> {
     result["content"][0]["text"].as_str()
 }
 
-/// As much of a text as tells what it is.
+/// The beginning of a text, enough to recognize it.
 pub(crate) fn shortened(text: &str) -> String {
     text.chars().take(400).collect()
 }

@@ -1,24 +1,24 @@
-//! Who answers what a server asks.
+//! The person who answers the requests of servers.
 
 use std::{thread, time::Duration};
 
 use serde_json::{Value, json};
 
-/// Somebody who is asked.
+/// A person with a certain behaviour.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Person {
     /// Agrees to everything.
     Kind,
-    /// Agrees as well, and takes this long to do it.
+    /// Agrees to everything, after this time.
     Slow(Duration),
-    /// Declines what can be declined.
+    /// Declines everything that can be declined.
     Unwilling,
-    /// Says nothing.
+    /// Never answers.
     Silent,
 }
 
 impl Person {
-    /// A result or an error; `None` is silence.
+    /// A result or an error; `None` if the person does not answer.
     pub(crate) fn answer(self, method: &str, params: &Value) -> Option<Result<Value, Value>> {
         match self {
             Self::Kind => Some(kindly(method, params)),
@@ -35,7 +35,7 @@ impl Person {
 /// The root that every client has.
 pub(crate) const ROOT: &str = "file:///matrix";
 
-/// What a model says when it is sampled.
+/// The text of the model's answer to a sampling request.
 pub(crate) const SAMPLED: &str = "the words of a model";
 
 fn kindly(method: &str, params: &Value) -> Result<Value, Value> {
@@ -71,7 +71,7 @@ fn unknown(method: &str) -> Value {
     json!({ "code": -32601, "message": format!("{method} is not known here") })
 }
 
-/// A form filled in: each member with something of its type.
+/// The answers to a form: each member with a value of its type.
 fn filled(schema: &Value) -> Value {
     let members = schema["properties"]
         .as_object()

@@ -1,10 +1,10 @@
-//! What a client says of itself.
+//! The identity and the capabilities of a client.
 
 use serde_json::{Value, json};
 
 use crate::revision::{Revision, Side};
 
-/// Who a client is, and what it can be asked.
+/// The identity of a client, and the capabilities that it declares.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     pub(crate) side: Side,
@@ -14,7 +14,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// A client that can be asked everything its revision has.
+    /// A client with all capabilities of its revision.
     pub(crate) fn able(side: Side) -> Self {
         let capabilities = match side.revision {
             Revision::Nov2024 | Revision::Mar2025 => {
@@ -42,7 +42,7 @@ impl Setup {
         }
     }
 
-    /// A client that cannot be asked anything.
+    /// A client without capabilities.
     pub(crate) fn mute(side: Side) -> Self {
         Self {
             capabilities: json!({}),

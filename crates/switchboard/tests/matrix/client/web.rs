@@ -1,4 +1,4 @@
-//! HTTP and server-sent events by hand, so that the judge shares nothing with what it judges.
+//! HTTP and server-sent events by hand, so that the judge shares nothing with the program under test.
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
@@ -6,17 +6,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A connection that nobody has used for so long may be about to be closed.
+/// Time after which an idle connection may be about to be closed.
 const FRESH: Duration = Duration::from_secs(2);
 
-/// A connection.
+/// An HTTP connection.
 #[derive(Debug)]
 pub(crate) struct Web {
     stream: BufReader<TcpStream>,
     pub(crate) last_used: Instant,
 }
 
-/// The beginning of an answer.
+/// The head of a response.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) status: u16,
@@ -58,7 +58,7 @@ impl Web {
         self.last_used.elapsed() >= FRESH
     }
 
-    /// A second hold on the connection, with which it can be cut.
+    /// A second handle to the connection, with which it can be cut.
     pub(crate) fn hold(&self) -> io::Result<TcpStream> {
         self.stream.get_ref().try_clone()
     }
@@ -93,7 +93,7 @@ impl Web {
         }
     }
 
-    /// The whole body of an answer that is no stream.
+    /// The whole body of a response that is not a stream.
     pub(crate) fn body(&mut self, head: &Head) -> io::Result<String> {
         let mut body = Vec::new();
         if head.header("transfer-encoding").is_some() {
@@ -107,7 +107,7 @@ impl Web {
         String::from_utf8(body).map_err(io::Error::other)
     }
 
-    /// The next bit of a body in chunks; `None` at its end.
+    /// The next chunk of a body; `None` at its end.
     fn chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
         let size = self.line()?;
         let size = usize::from_str_radix(&size, 16).map_err(io::Error::other)?;
@@ -126,7 +126,7 @@ impl Web {
     }
 }
 
-/// The events of an answer in chunks, whose head has been read.
+/// The events of a chunked response whose head has been read.
 #[derive(Debug)]
 pub(crate) struct Events {
     pub(crate) web: Web,
@@ -143,7 +143,7 @@ impl Events {
         }
     }
 
-    /// The next event; `None` at the end of the stream. Comments are passed over.
+    /// The next event; `None` at the end of the stream. Comments are skipped.
     pub(crate) fn next(&mut self) -> io::Result<Option<Event>> {
         let mut event = Event::default();
         let mut is_empty = true;

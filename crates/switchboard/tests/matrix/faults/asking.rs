@@ -1,4 +1,4 @@
-//! Questions of servers: how long the answer may take, who is asked, and which question it answers.
+//! Questions of servers: the time limit of an answer, who is asked, and which question an answer belongs to.
 
 use std::{
     fs, thread,
@@ -17,7 +17,7 @@ use crate::{
     state::refused,
 };
 
-/// How long the server may take, and how much longer the person does.
+/// The time limit of the server; the person takes longer.
 const SERVER_MS: u64 = 1500;
 const PERSON: Duration = Duration::from_millis(2500);
 
@@ -25,17 +25,17 @@ fn question() -> Value {
     call_of("test_elicitation", json!({ "message": "Who goes there?" }))
 }
 
-/// How long a process has been working, from what the system counts in hundredths of a second.
+/// The CPU time of a process, which the system counts in hundredths of a second.
 fn cpu_time(pid: i32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, rest) = stat.rsplit_once(')').unwrap();
-    // The state comes first, the time in user code twelfth, in the system's thirteenth.
+    // The state comes first, the user time twelfth, the system time thirteenth.
     let times = rest.split_whitespace().skip(11).take(2);
     let ticks: u64 = times.map(|ticks| ticks.parse::<u64>().unwrap()).sum();
     Duration::from_millis(ticks * 10)
 }
 
-/// Somebody of each of these is asked, thinks about it, and has the result all the same.
+/// Each of these clients is asked, takes its time, and still gets the result.
 fn may_think(server: Side, clients: &[Side]) {
     let upstream = Upstream::start(server, &[]);
     let entry = with(upstream.entry(), json!({ "requestTimeoutMs": SERVER_MS }));
@@ -48,7 +48,7 @@ fn may_think(server: Side, clients: &[Side]) {
             let result = client.result("tools/call", question())?;
             let text = text_of(&result).unwrap_or_default();
             check!(text.contains("octo"), "{side}: {result}");
-            // To wait is no work.
+            // Waiting costs no CPU time.
             let worked = cpu_time(serve.pid()).saturating_sub(before);
             check!(worked < PERSON / 5, "{side}: {worked:?} of CPU time");
         }
@@ -57,7 +57,7 @@ fn may_think(server: Side, clients: &[Side]) {
 }
 
 #[test]
-fn the_time_a_person_takes_to_answer_does_not_count() {
+fn time_for_an_answer_does_not_count() {
     let older = [OLDER, OLDER_PIPE];
     let all = [OLDER, MODERN, MODERN_PIPE];
     thread::scope(|scope| {
@@ -73,7 +73,7 @@ fn the_time_a_person_takes_to_answer_does_not_count() {
 }
 
 #[test]
-fn consent_to_a_page_is_no_answer_to_the_form_that_comes_after_it() {
+fn consent_to_a_page_answers_no_form() {
     for server in [OLDER, OLDER_PIPE] {
         with_gateway(server, json!({}), |serve| {
             let mut client = open(serve, server, MODERN)?;
@@ -96,7 +96,7 @@ fn consent_to_a_page_is_no_answer_to_the_form_that_comes_after_it() {
     }
 }
 
-/// Somebody who cannot be asked makes a call whose server asks, while somebody else has another one.
+/// Runs a call whose server asks a client without capabilities, while another client has a call in flight.
 fn while_another_works(
     serve: &Serve<'_>,
     mute: Side,
@@ -107,7 +107,7 @@ fn while_another_works(
     let waiting = at_work(&mut able)?;
     let asking = mute.send("tools/call", question())?;
     let answer = act(&mut able, &waiting, &mut mute, &asking);
-    // Whatever was said to either of them has arrived before this.
+    // Everything that was sent to either of them has arrived before this.
     able.call("test_simple_text", json!({}))?;
     mute.call("test_simple_text", json!({}))?;
     for client in [&able, &mute] {
@@ -120,7 +120,7 @@ fn while_another_works(
 }
 
 #[test]
-fn nobody_is_asked_for_the_call_of_another() {
+fn question_goes_to_no_other_caller() {
     with_gateway(OLDER_PIPE, clients_answer(), |serve| {
         while_another_works(serve, OLDER, |able, waiting, mute, asking| {
             let answer = mute.wait(asking);
@@ -131,10 +131,10 @@ fn nobody_is_asked_for_the_call_of_another() {
 }
 
 #[test]
-fn nobody_is_asked_for_a_call_that_goes_on_alone() {
+fn question_of_the_remaining_call_goes_nowhere() {
     with_gateway(OLDER_PIPE, clients_answer(), |serve| {
         while_another_works(serve, MODERN, |able, waiting, mute, asking| {
-            // The call that asks is at the server before the other one ends.
+            // The call that asks has reached the server before the other one ends.
             let calls = counted(able, "tools/call")?;
             until("the server has all calls", || {
                 (counted(able, "tools/call").ok()? > calls).then_some(())
@@ -143,7 +143,7 @@ fn nobody_is_asked_for_a_call_that_goes_on_alone() {
             let since = Instant::now();
             let answer = mute.wait(asking);
             let took = since.elapsed();
-            // Otherwise the gateway asks around for ten seconds.
+            // Otherwise the gateway would wait for ten seconds.
             check!(took < Duration::from_secs(8), "it took {took:?}");
             answer
         })
@@ -151,7 +151,7 @@ fn nobody_is_asked_for_a_call_that_goes_on_alone() {
 }
 
 #[test]
-fn a_state_does_not_open_with_the_tool_of_another_server() {
+fn state_does_not_fit_another_server() {
     for way in [OLDER, OLDER_PIPE] {
         let [one, other] = [(); 2].map(|()| Upstream::start(way, &[]));
         let home = Home::new(json!({ "a": one.entry(), "b": other.entry() }));

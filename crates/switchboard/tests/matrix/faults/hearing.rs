@@ -1,4 +1,4 @@
-//! What a server says of one call does not reach those who made another.
+//! Notifications of one call do not reach the callers of another.
 
 use serde_json::json;
 use switchboard_test_support::Serve;
@@ -14,9 +14,9 @@ use crate::{
 const MESSAGE: &str = "notifications/message";
 const PROGRESS: &str = "notifications/progress";
 
-/// How often a call of the other one tells how far it is.
+/// The number of progress notifications of a call of the other client.
 const REPORTS: usize = 7;
-/// No connection in a test has come further with its own numbers when the victim calls.
+/// More than the highest internal token of any connection in a test when the victim calls.
 const GUESSES: u64 = 100;
 
 fn stays_with_its_call(server: Side) {
@@ -39,7 +39,7 @@ fn stays_with_its_call(server: Side) {
         let told = told.filter(|seen| seen.is_notification(PROGRESS)).count();
         check!(told == 1, "{told} reports in place of one");
 
-        // However it is spelled, it is a token.
+        // The gateway recognizes the token, although its key is spelled with an escape.
         let told = other.seen[from..].iter();
         let told = told.filter(|seen| seen.is_notification(PROGRESS));
         let told: Vec<_> = told
@@ -52,13 +52,13 @@ fn stays_with_its_call(server: Side) {
 }
 
 #[test]
-fn nobody_can_put_progress_into_the_call_of_another() {
+fn progress_stays_with_its_call() {
     for server in [OLDER_PIPE, MODERN_PIPE] {
         stays_with_its_call(server);
     }
 }
 
-/// A client that wants to hear everything.
+/// A client that wants all log messages.
 fn keen(serve: &Serve<'_>, is_stranger: bool) -> Result<Client, Reason> {
     let mut place = through(serve);
     if is_stranger {
@@ -78,7 +78,7 @@ fn messages(client: &Client) -> Vec<u64> {
     numbers.collect()
 }
 
-/// Has the server log, and waits until each has heard of something that was said after it.
+/// Makes the server log, and waits until each client has received something that was sent after it.
 fn log(keen: &mut Client, others: &mut [&mut Client]) -> Result<(), Reason> {
     let from: Vec<_> = others.iter().map(|other| other.now()).collect();
     keen.call("test_log_burst", json!({ "count": 3 }))?;
@@ -93,16 +93,17 @@ fn log(keen: &mut Client, others: &mut [&mut Client]) -> Result<(), Reason> {
 }
 
 #[test]
-fn log_messages_of_a_call_do_not_reach_those_who_did_not_ask_for_them() {
+fn log_messages_reach_only_the_caller() {
     let config = json!({ "auth": { "mcp": "none" } });
     with_gateway(OLDER_PIPE, config, |serve| {
         let mut caller = keen(serve, false)?;
         let mut older = open(serve, OLDER_PIPE, OLDER)?;
         let mut modern = open(serve, OLDER_PIPE, MODERN)?;
-        // Who asked, but is somebody else.
+        // A client that asked for log messages, but is not the caller.
         let mut stranger = keen(serve, true)?;
 
-        // One call, of which everything is; then several, of which it may be; then one of each.
+        // First one call, to which every message belongs; then several, so that it is not clear to which;
+        // then one of each client.
         log(&mut caller, &mut [&mut older, &mut modern, &mut stranger])?;
         let heard = messages(&caller);
         check!(heard == [1, 2, 3], "who called heard {heard:?}");

@@ -1,4 +1,4 @@
-//! Clients that ask for too much, for nonsense, or that do not read: others do not suffer from it.
+//! Clients that ask for too much or for nonsense, or that do not read: others are not affected.
 
 use std::{
     io,
@@ -19,12 +19,12 @@ use crate::{
     rig::through,
 };
 
-/// How many streams one client may have open, and how many it tries to open.
+/// The limit of open streams per client, and the number that the test tries to open.
 const STREAMS: usize = 64;
 const TRIED: usize = 300;
 
 #[test]
-fn a_client_on_a_pipe_that_listens_too_often_is_told_so_and_heard() {
+fn too_many_streams_on_a_pipe_are_refused() {
     with_gateway(OLDER_PIPE, json!({}), |serve| {
         let mut client = open(serve, OLDER_PIPE, MODERN_PIPE)?;
         let wanted = json!({ "toolsListChanged": true });
@@ -91,7 +91,7 @@ fn every_last_event_id_is_answered() {
     });
 }
 
-/// Takes a stream up after this event, and gives the status of the answer.
+/// Resumes a stream after this event, and returns the status of the response.
 fn resumed(client: &mut Client, id: &str) -> io::Result<u16> {
     let place = client.place.clone();
     let session = client.door.http().and_then(|http| http.session.clone());
@@ -103,22 +103,22 @@ fn resumed(client: &mut Client, id: &str) -> io::Result<u16> {
     Ok(web.head()?.status)
 }
 
-/// A connection on which nothing is waited for longer than anything takes.
+/// A connection with a read timeout longer than anything takes.
 fn connect(place: &Place) -> io::Result<Web> {
     let web = Web::connect(place.address)?;
     web.hold()?.set_read_timeout(Some(PATIENCE))?;
     Ok(web)
 }
 
-/// What is called for, and how large each result is. The gateway keeps the results of the calls that it
-/// lets one client have under way at once, which are some hundred, and no others.
+/// The number of calls, and the size of each result. The gateway keeps the results of the calls that one
+/// client may have in flight at once, which are some hundred, and no others.
 const CALLS: u64 = 2000;
 const KILOBYTES: u64 = 100;
-/// What may be kept for somebody who does not read.
+/// The most bytes that may be kept for a client that does not read.
 const KEPT: u64 = 100_000_000;
 
 #[test]
-fn a_client_that_does_not_read_costs_little_and_disturbs_nobody() {
+fn client_that_does_not_read_is_cheap() {
     with_gateway(OLDER_PIPE, json!({}), |serve| {
         let mut other = open(serve, OLDER_PIPE, OLDER)?;
         other.call("test_large", json!({ "kilobytes": KILOBYTES }))?;
@@ -133,7 +133,7 @@ fn a_client_that_does_not_read_costs_little_and_disturbs_nobody() {
                 .map_err(|error| error.to_string())?;
             most = most.max(resident(serve.pid()));
         }
-        // Until all of it has been answered, or nothing of it has been for a while.
+        // Waits until all calls are answered, or none was for a while.
         let (mut answered, mut own) = (0, 0);
         let a_while = Duration::from_secs(2);
         let mut end = Instant::now() + a_while;
@@ -152,9 +152,9 @@ fn a_client_that_does_not_read_costs_little_and_disturbs_nobody() {
     });
 }
 
-/// A client over HTTP+SSE that reads nothing of what it is sent.
+/// A client over HTTP+SSE that never reads.
 struct Deaf {
-    /// Open, and not read from.
+    /// Open, but never read.
     _events: Events,
     web: Web,
     place: Place,

@@ -1,4 +1,4 @@
-//! What changes behind the client's back: lists, resources, tasks.
+//! Changes on the server: lists, resources, tasks.
 
 use std::{thread, time::Duration};
 
@@ -12,7 +12,7 @@ pub(crate) const UPDATED: &str = "notifications/resources/updated";
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
-/// Opens a stream of a modern client for this, and waits until it is acknowledged.
+/// Opens a stream of a modern client for these notifications, and waits for the acknowledgement.
 pub(crate) fn listen(client: &mut Client, wanted: Value) -> Result<Sent, Reason> {
     let from = client.now();
     let params = json!({ "notifications": wanted });
@@ -52,13 +52,13 @@ fn told(
     Ok(params)
 }
 
-/// A client that waits for changes of lists.
+/// A client that waits for list changes.
 struct Expectant<'a> {
     client: &'a mut Client,
     listening: Option<Sent>,
 }
 
-/// What changes: how it is listed, what changes it, and how that is told.
+/// The changes: the method and the member of the list, the tool that changes it, and the notification.
 const CHANGES: [(&str, &str, &str, &str); 2] = [
     (
         "tools/list",
@@ -85,14 +85,14 @@ impl<'a> Expectant<'a> {
         Ok(Self { client, listening })
     }
 
-    /// The names before a change, and where in what has come they were asked for.
+    /// The position in the arrivals and the names before a change.
     fn before(&mut self, change: usize) -> Result<(usize, Vec<String>), Reason> {
         let (method, member, ..) = CHANGES[change];
         let from = self.client.now();
         Ok((from, names(&list(self.client, method, member)?)))
     }
 
-    /// It is told of the change, and then the list is another.
+    /// Checks that the client is notified and the list has changed.
     fn after(
         &mut self,
         change: usize,
@@ -118,8 +118,8 @@ pub(super) fn lists(client: &mut Client) -> Result<(), Reason> {
     lists_together(&mut [client]).remove(0)
 }
 
-/// Each of these clients hears of the same changes: a gateway looks less and less often at a server that
-/// changes all the time, so that each cannot have its own.
+/// All these clients observe the same changes: the gateway reads the lists of a server that changes all the
+/// time less and less often, so that each client cannot have changes of its own.
 pub(crate) fn lists_together(clients: &mut [&mut Client]) -> Vec<Result<(), Reason>> {
     let mut all: Vec<_> = clients
         .iter_mut()
@@ -155,7 +155,7 @@ pub(crate) fn lists_together(clients: &mut [&mut Client]) -> Vec<Result<(), Reas
     all.into_iter().map(|one| one?.end()).collect()
 }
 
-/// The client hears of a resource that it has asked about, and then not any more.
+/// The client is notified about a resource while it is subscribed, and not afterwards.
 pub(super) fn resources(client: &mut Client) -> Result<(), Reason> {
     let listening = if client.is_modern() {
         Some(listen(
@@ -176,7 +176,7 @@ pub(super) fn resources(client: &mut Client) -> Result<(), Reason> {
     client.result("resources/unsubscribe", json!({ "uri": WATCHED }))?;
     let from = client.now();
     client.call("test_update_watched", json!({}))?;
-    // Whatever was said before this has arrived with it or before it.
+    // Everything that was sent before this has arrived by now.
     client.result("ping", json!({}))?;
     let unwanted = client.seen[from..]
         .iter()
@@ -185,7 +185,7 @@ pub(super) fn resources(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Every client has the result in the end, and one that knows of tasks can see it grow.
+/// Every client gets the result in the end, and one that supports tasks can follow it.
 pub(super) fn tasks(client: &mut Client) -> Result<(), Reason> {
     let text = client.text("test_task_required", json!({}))?;
     check!(text == "The task has run", "{text}");
@@ -214,7 +214,7 @@ pub(super) fn tasks(client: &mut Client) -> Result<(), Reason> {
             _ => return Err(format!("neither at work nor done: {task}")),
         }
         let pause = task["pollIntervalMs"].as_u64().unwrap_or(100);
-        // As often as the server wants to be asked.
+        // At the interval that the server asks for.
         thread::sleep(Duration::from_millis(pause.min(200)));
         task = knowing.result("tasks/get", json!({ "taskId": id }))?;
     }

@@ -1,4 +1,4 @@
-//! What tools answer: every kind of content, and errors of tools.
+//! Results of tools: every kind of content, and tool errors.
 
 use serde_json::{Value, json};
 
@@ -70,8 +70,8 @@ pub(super) fn structured(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// 2026-07-28 lets it be any JSON. Where either side knows objects only, the client is given nothing else,
-/// neither in the result nor in what the list promises.
+/// 2026-07-28 allows any JSON. If either side knows objects only, the client gets nothing else, neither in
+/// the result nor in the output schema of the list.
 pub(super) fn structured_any(client: &mut Client) -> Result<(), Reason> {
     let tools = list(client, "tools/list", "tools")?;
     let name = "test_structured_any";

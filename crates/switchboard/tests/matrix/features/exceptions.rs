@@ -1,18 +1,18 @@
-//! What cannot exist, and why: a feature that one of the two sides has no words for.
+//! Features that cannot exist in a pair, because one side lacks the means, and the reasons.
 
 use crate::revision::{
     Revision::{Jun2025, Mar2025, Nov2025},
     Side, Way,
 };
 
-/// Some features in some pairs.
+/// Features that cannot exist in some pairs.
 struct Exception {
     features: &'static [&'static str],
     applies: fn(client: Side, server: Side) -> bool,
     reason: &'static str,
 }
 
-/// The reason for which a feature cannot exist between these two, if there is one.
+/// The reason why a feature cannot exist in this pair, if there is one.
 pub(crate) fn cannot(feature: &str, client: Side, server: Side) -> Option<&'static str> {
     let found = EXCEPTIONS.iter().find(|exception| {
         exception.features.contains(&feature) && (exception.applies)(client, server)

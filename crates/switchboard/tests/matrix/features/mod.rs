@@ -1,4 +1,4 @@
-//! What is tried in every pair of revisions: one small function each.
+//! The features that are tested in every pair of revisions: one small function each.
 
 mod changes;
 mod content;
@@ -16,7 +16,7 @@ pub(crate) use reports::{counted, logged_number};
 
 use crate::client::{Client, Reason};
 
-/// Something that a client can do.
+/// A feature that a client can use.
 pub(crate) struct Feature {
     pub(crate) name: &'static str,
     pub(crate) run: fn(&mut Client) -> Result<(), Reason>,
@@ -26,10 +26,10 @@ const fn feature(name: &'static str, run: fn(&mut Client) -> Result<(), Reason>)
     Feature { name, run }
 }
 
-/// The one that all clients of a server have together.
+/// The feature that all clients of a server test together.
 pub(crate) const LIST_CHANGES: &str = "list changes";
 
-/// All of them, in the order of the table.
+/// All features, in the order of the table.
 pub(crate) const ALL: &[Feature] = &[
     feature("handshake", opening::handshake),
     feature("identity", opening::identity),

@@ -1,4 +1,4 @@
-//! What 2026-07-28 demands beside the rest.
+//! Additional requirements of 2026-07-28.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::{
     revision::{Revision, Way},
 };
 
-/// The error of an answer, and its HTTP status.
+/// The error of a response, and its HTTP status.
 fn refusal(
     client: &mut Client,
     method: &str,
@@ -47,7 +47,7 @@ pub(super) fn removed_methods(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Headers that do not say what the body says are refused, so that nobody who trusts them is deceived.
+/// Headers that contradict the body are refused, so that a proxy that trusts them is not deceived.
 pub(super) fn contradictions(client: &mut Client) -> Result<(), Reason> {
     let params = client.dressed(call_of("test_simple_text", json!({})));
     let cases = [
@@ -81,8 +81,8 @@ pub(super) fn contradictions(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// A revision that nobody knows: a modern request is refused with those that are known, an older
-/// handshake ends at one that is.
+/// An unknown revision: a modern request is refused with the known ones, and an older handshake ends with a
+/// known one.
 pub(super) fn unknown_revision(client: &mut Client) -> Result<(), Reason> {
     let unknown = "2099-01-01";
     if client.is_modern() {
@@ -119,7 +119,7 @@ pub(super) fn unknown_revision(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Lists and reads say how long they hold, and for whom.
+/// Lists and reads state how long they are valid, and for whom.
 pub(super) fn cache_hints(client: &mut Client) -> Result<(), Reason> {
     let requests = [
         ("server/discover", json!({})),

@@ -1,4 +1,4 @@
-//! What a server offers: tools, prompts, resources, completion, and what it does not offer.
+//! The offers of a server: tools, prompts, resources, completion; and names that it does not offer.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, Reason, call_of, check};
 
-/// Walks through all pages of a list.
+/// Reads all pages of a list.
 pub(crate) fn list(client: &mut Client, method: &str, member: &str) -> Result<Vec<Value>, Reason> {
     let mut items = Vec::new();
     let mut params = json!({});
@@ -27,7 +27,7 @@ pub(crate) fn names(items: &[Value]) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Every tool once, whatever the pages are.
+/// Every tool is listed once, on whichever page.
 pub(super) fn tools(client: &mut Client) -> Result<(), Reason> {
     let tools = list(client, "tools/list", "tools")?;
     let listed = names(&tools);
@@ -47,7 +47,7 @@ pub(super) fn tools(client: &mut Client) -> Result<(), Reason> {
             "{wanted} is not in {listed:?}"
         );
     }
-    // The server has pages of ten: with fewer, nothing would have been turned.
+    // The server has pages of ten: with fewer tools, there would be only one page.
     check!(listed.len() > 20, "only {listed:?}");
     for tool in &tools {
         check!(
@@ -123,7 +123,7 @@ pub(super) fn unknown_tool(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Each era has a code of its own for it.
+/// Each era has its own error code for this.
 pub(super) fn unknown_resource(client: &mut Client) -> Result<(), Reason> {
     let error = client.error("resources/read", json!({ "uri": "test://not-there" }))?;
     let code = if client.is_modern() { -32602 } else { -32002 };
@@ -131,7 +131,7 @@ pub(super) fn unknown_resource(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// A modern result says that it is complete, and an older one has no word for it.
+/// A modern result states that it is complete; an older one has no such member.
 fn is_of_the_revision(client: &Client, result: &Value) -> Result<(), Reason> {
     let said = result.get("resultType").and_then(Value::as_str);
     let wanted = client.is_modern().then_some("complete");

@@ -1,4 +1,4 @@
-//! How a conversation opens, and who the server thinks is there.
+//! The opening of a connection, and the client that the server sees.
 
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ pub(super) fn handshake(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// The server sees the client's own name and abilities where its revision has them in each request.
+/// The server sees the client's own name and capabilities if its revision has them in each request.
 pub(super) fn identity(client: &mut Client) -> Result<(), Reason> {
     let mut setup = Setup {
         name: "somebody of their own".to_owned(),
@@ -93,7 +93,7 @@ pub(super) fn identity(client: &mut Client) -> Result<(), Reason> {
         let seen_to = capabilities.get("elicitation").is_some();
         check!(seen_to == elicits, "elicitation: {seen}");
     } else {
-        // One session is for all, so that it is the gateway's.
+        // One session serves all clients, so it has the gateway's name.
         check!(
             seen["clientInfo"]["name"].is_string(),
             "the server sees {seen}"

@@ -1,4 +1,4 @@
-//! What a server asks its client, in the way of either revision.
+//! Requests of a server to its client, in the form of either revision.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::{
     revision::Revision,
 };
 
-/// The questions of this method that were asked during something.
+/// The questions of this method that were asked during `act`.
 fn asked(
     client: &mut Client,
     method: &str,
@@ -74,14 +74,14 @@ fn is_url(client: &Client, question: &Value) -> Result<(), Reason> {
     Ok(())
 }
 
-/// A call that needs a visit to a page first: an error in 2025-11-25, a question in 2026-07-28.
+/// A call that first needs a visit to a page: an error in 2025-11-25, a question in 2026-07-28.
 pub(super) fn url_required(client: &mut Client) -> Result<(), Reason> {
     let params = call_of("test_url_required", json!({}));
     if !client.is_modern() && !client.server.revision.is_modern() {
         let error = client.error("tools/call", params)?;
         check!(error["code"] == -32042, "{error}");
         is_url(client, &error["data"]["elicitations"][0])?;
-        // The page has been visited, as far as the server can know.
+        // As far as the server can know, the page has been visited.
         client.call("test_url_required", json!({}))?;
         return Ok(());
     }
@@ -139,7 +139,7 @@ pub(super) fn roots(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// A client that has said that it cannot be asked is not asked, and its call ends all the same.
+/// A client that declares no capabilities is not asked, and its call still ends.
 pub(super) fn mute(client: &mut Client) -> Result<(), Reason> {
     let mut mute = client.another(Setup::mute(client.setup.side))?;
     mute.person = Person::Silent;

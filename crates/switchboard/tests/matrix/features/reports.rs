@@ -1,4 +1,4 @@
-//! What a server says while it works on a call, and how the call is withdrawn.
+//! Notifications during a call, and its cancellation.
 
 use std::{
     thread,
@@ -15,7 +15,7 @@ use crate::{
 const MESSAGE: &str = "notifications/message";
 const PROGRESS: &str = "notifications/progress";
 
-/// What came between the request and its answer.
+/// The arrivals between a request and its response.
 struct Heard {
     sent: Sent,
     from: usize,
@@ -37,7 +37,7 @@ fn run(client: &mut Client, params: Value) -> Result<Heard, Reason> {
 }
 
 impl Heard {
-    /// The notifications of this method, each of which has to have come on the stream of the request.
+    /// The notifications of this method, all of which must have come on the stream of the request.
     fn notes<'a>(&self, client: &'a Client, method: &str) -> Result<Vec<&'a Value>, Reason> {
         let mut notes = Vec::new();
         for arrival in &client.seen[self.from..self.answer] {
@@ -65,7 +65,7 @@ fn number(note: &Value) -> u64 {
     number
 }
 
-/// Complete, in order, before the answer, under the client's own token; and nothing without one.
+/// Complete, in order, before the response, under the client's own token; and nothing without a token.
 pub(super) fn progress(client: &mut Client) -> Result<(), Reason> {
     for token in [json!("a token"), json!(4711)] {
         let params = call_of("test_progress_burst", json!({ "count": 20 }));
@@ -89,19 +89,19 @@ pub(super) fn progress(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// The number that a message of a burst has.
+/// The number of a log message in a burst.
 pub(crate) fn logged_number(note: &Value) -> Option<u64> {
     note["data"].as_u64()
 }
 
-/// A client that wants to hear this and more.
+/// A client with this log level.
 fn hearing(client: &Client, level: &'static str) -> Result<Client, Reason> {
     let mut setup = Setup::able(client.setup.side);
     setup.log_level = Some(level);
     client.another(setup)
 }
 
-/// Complete, in order, before the answer.
+/// Complete, in order, before the response.
 pub(super) fn logging(client: &mut Client) -> Result<(), Reason> {
     let mut hearing = hearing(client, "debug")?;
     let heard = run(
@@ -121,7 +121,7 @@ pub(super) fn logging(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// What is below the level is not heard, and a modern client that names none hears nothing.
+/// Messages below the level are not sent, and a modern client without a level gets none.
 pub(super) fn log_level(client: &mut Client) -> Result<(), Reason> {
     let mut deaf = hearing(client, "emergency")?;
     let heard = run(&mut deaf, call_of("test_log_burst", json!({ "count": 5 })))?;
@@ -132,7 +132,7 @@ pub(super) fn log_level(client: &mut Client) -> Result<(), Reason> {
         let notes = heard.notes(client, MESSAGE)?;
         check!(notes.is_empty(), "not asked for: {notes:?}");
     }
-    // The level of one is not the level of all.
+    // The level of one client is not the level of all.
     let mut hearing = hearing(client, "debug")?;
     let heard = run(
         &mut hearing,
@@ -143,7 +143,7 @@ pub(super) fn log_level(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Progress and log messages arrive as they were sent, one kind among the other.
+/// Progress and log messages arrive in the order in which they were sent, interleaved.
 pub(super) fn both(client: &mut Client) -> Result<(), Reason> {
     let mut hearing = hearing(client, "debug")?;
     let params = call_of("test_both_burst", json!({ "count": 20 }));
@@ -166,7 +166,7 @@ pub(super) fn both(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// The server is told, and an older client gets no answer.
+/// The server is notified, and an older client gets no response.
 pub(super) fn cancellation(client: &mut Client) -> Result<(), Reason> {
     let before = cancelled(client)?;
     let sent = begin_wait(client)?;
@@ -182,7 +182,7 @@ pub(super) fn cancellation(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// How many waits were cancelled at the server.
+/// The number of waits that were cancelled at the server.
 fn cancelled(client: &mut Client) -> Result<u64, Reason> {
     let text = client.text("test_cancelled_count", json!({}))?;
     text.trim()
@@ -190,7 +190,7 @@ fn cancelled(client: &mut Client) -> Result<u64, Reason> {
         .map_err(|_| format!("no number: {text}"))
 }
 
-/// Begins a wait, and returns when the server has it. Nobody else may call anything meanwhile.
+/// Starts a wait, and returns when the server has received it. No other client may call anything meanwhile.
 fn begin_wait(client: &mut Client) -> Result<Sent, Reason> {
     let before = counted(client, "tools/call")?;
     let sent = client.send("tools/call", call_of("test_wait_cancel", json!({})))?;
@@ -204,7 +204,7 @@ fn begin_wait(client: &mut Client) -> Result<Sent, Reason> {
     Ok(sent)
 }
 
-/// Waits until so many waits were cancelled at the server, and no more.
+/// Waits until this many waits were cancelled at the server, and no more.
 fn until_cancelled(client: &mut Client, wanted: u64) -> Result<(), Reason> {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -220,12 +220,12 @@ fn until_cancelled(client: &mut Client, wanted: u64) -> Result<(), Reason> {
             Instant::now() < until,
             "the server was not told of the withdrawal"
         );
-        // It is asked again at its own pace.
+        // Polls at a moderate pace.
         thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// How often the server was sent this method, the call that asks for it included.
+/// The number of requests with this method that the server received, including the call that reads it.
 pub(crate) fn counted(client: &mut Client, method: &str) -> Result<u64, Reason> {
     let counts = client.told_by("test_method_counts")?;
     Ok(counts[method].as_u64().unwrap_or_default())

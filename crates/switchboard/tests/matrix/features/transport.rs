@@ -1,4 +1,4 @@
-//! What belongs to the transports: batches, sessions, streams that are taken up again.
+//! Features of the transports: batches, sessions, resumed streams.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::{
 
 const PROGRESS: &str = "notifications/progress";
 
-/// 2025-03-26 has them; everybody else is told that a message is one object.
+/// 2025-03-26 has batches; in other revisions the gateway responds that a message is one object.
 pub(super) fn batches(client: &mut Client) -> Result<(), Reason> {
     let ask = |id: &str, method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": client.dressed(params) });
     let batch = json!([
@@ -53,7 +53,7 @@ pub(super) fn batches(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Sends an HTTP request of its own, and gives the status and the body.
+/// Sends a separate HTTP request, and returns the status and the body.
 fn http(
     client: &mut Client,
     method: &str,
@@ -82,7 +82,7 @@ fn header(name: &str, value: &str) -> Headers {
     vec![(name.to_owned(), value.to_owned())]
 }
 
-/// A session is there until it is deleted, and only for those who know its name.
+/// A session exists until it is deleted, and only for clients that know its ID.
 pub(super) fn sessions(client: &mut Client) -> Result<(), Reason> {
     let mut one = client.another(Setup::able(client.setup.side))?;
     let ping = json!({ "jsonrpc": "2.0", "id": "ping", "method": "ping" });
@@ -94,7 +94,7 @@ pub(super) fn sessions(client: &mut Client) -> Result<(), Reason> {
 
     let session = one.door.http().and_then(|http| http.session.clone());
     let session = session.ok_or("it has no session")?;
-    // Without a gateway there is one address only.
+    // Without a gateway there is only one address.
     if client.place.http_path != "/mcp" {
         let place = Place {
             http_path: "/mcp/direct".to_owned(),
@@ -116,7 +116,7 @@ pub(super) fn sessions(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// A stream that is cut goes on where it was, the answer included.
+/// A stream that was cut continues where it was, including the response.
 pub(super) fn resumption(client: &mut Client) -> Result<(), Reason> {
     const COUNT: u64 = 20;
     let from = client.now();
@@ -158,7 +158,7 @@ pub(super) fn resumption(client: &mut Client) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Only 2025-11-25 has a first event without data; 2026-07-28 has no event ids either.
+/// Only 2025-11-25 has a first event without data; 2026-07-28 has no event IDs, either.
 pub(super) fn priming(client: &mut Client) -> Result<(), Reason> {
     let from = client.now();
     let params = call_of("test_progress_burst", json!({ "count": 3 }));
