@@ -8,6 +8,7 @@ mod once;
 mod places;
 mod pure;
 mod source;
+mod words;
 
 use std::{fs, path::Path, process::Command};
 
@@ -23,11 +24,13 @@ Checks every file that git knows or would add, and shows each problem as path:li
   - keep a Rust file within 800 lines, the tests at its end not counted
   - leave no trailing white space, no notes to self, no paths of one machine
   - let a crate in crates/ depend only on those below it (layers.rs)
-  - let at most 3 modules at the top of a crate depend on each other in a cycle (cycles.rs)
+  - let at most 3 modules side by side depend on each other in a cycle (cycles.rs)
   - use no runtime, clock, thread or socket in crates that have none, as ARCHITECTURE.md says (pure.rs)
   - write `unsafe` only in the files that are listed for it (once.rs)
   - call the function that exists for files that are replaced, hexadecimal digits, percent-encoding and names
     in JSON, and do not write another one (once.rs)
+  - open no comment with What, Whether, Who or How, name the actor, and keep the names of tests within 8 words
+    (words.rs)
   - let no test want something to be over within a time: a busy machine fails it (clock.rs)
 
 These files are in xtask/src/tidy, and have tables of what may break a rule. Lower a number there when you can,
@@ -110,6 +113,7 @@ fn check(path: &str, text: &str) -> Vec<Problem> {
         return Vec::new();
     }
     let mut problems = lines::check(path, text);
+    problems.extend(words::check(path, text));
     if let Some(name) = layers::crate_of_manifest(path) {
         problems.extend(layers::check(name, text));
         problems.extend(pure::check(name, text));

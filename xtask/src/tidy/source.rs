@@ -95,6 +95,41 @@ pub(super) fn is_of_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
+/// The comments of a file without their slashes, each with the line that it starts on. Lines of the same kind that
+/// follow each other are one comment.
+pub(super) fn comments(file: &str) -> Vec<(usize, String)> {
+    let mut comments: Vec<(usize, String)> = Vec::new();
+    // The slashes and the line of the comment line before, if nothing else stands on that line.
+    let mut before: Option<(&str, usize)> = None;
+    let mut at = 0;
+    while at < file.len() {
+        let (kind, length) = token(&file[at..]);
+        let text = &file[at..at + length];
+        if kind == Kind::Comment && text.starts_with("//") {
+            let slashes = ["///", "//!", "//"];
+            let slashes = slashes.into_iter().find(|it| text.starts_with(it));
+            let slashes = slashes.unwrap_or_default();
+            let number = line(file, at);
+            let is_alone = file[..at].rsplit('\n').next().is_some_and(is_blank);
+            let said = text[slashes.len()..].trim();
+            match comments.last_mut() {
+                Some((_, comment)) if is_alone && before == Some((slashes, number - 1)) => {
+                    comment.push(' ');
+                    comment.push_str(said);
+                }
+                _ => comments.push((number, said.to_owned())),
+            }
+            before = is_alone.then_some((slashes, number));
+        }
+        at += length;
+    }
+    comments
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Code,

@@ -86,7 +86,7 @@ impl Policy {
         denials.cloned().collect()
     }
 
-    /// Adds decisions that a store has lost, except for those that have expired.
+    /// Adds decisions that a store has lost, except for expired ones.
     pub(super) fn restore(&mut self, lost: &[Remembered], now: u64) {
         for one in lost {
             self.remember(one.clone());
