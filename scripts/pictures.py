@@ -169,7 +169,7 @@ def main():
                 time.sleep(0.1)
             scenes = []
             for command in RECORDED:
-                output = run_on_terminal(command, env).replace(str(user), "/home/ada")
+                output = run_on_terminal(command, env).replace(str(user), "~")
                 scenes.append((command, output))
             (IMAGES / "terminal.svg").write_text(recording(scenes))
             # A call that waits for an approval.
