@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     client.set_log_level(LogLevel::Debug).await?;
     client.subscribe("demo://resource/dynamic/text/1").await?;
 
-    // This server sends something only if it is notified to.
+    // This server sends notifications only after these calls.
     for tool in ["toggle-simulated-logging", "toggle-subscriber-updates"] {
         client.call_tool(tool, json!({})).await?;
     }
