@@ -81,7 +81,7 @@ fn the_life_of_a_server() {
         &["add", "echo", "--", "x"],
         1,
         "",
-        "error: there is a server \"echo\" already\nhint: remove it first, or choose another name\n",
+        "error: the server \"echo\" already exists\nhint: remove it first, or choose another name\n",
     );
     check_list(&place);
     place.check(
