@@ -465,17 +465,17 @@ const RESULTS: Keys = Keys {
             "maxBytes",
             RESULT_BYTES,
             "65536",
-            "The longest result, in bytes, that an agent receives at once. The gateway cuts a \
+            "The longest result, in bytes, that an agent receives at once. The gateway truncates a \
              longer one, and `read_result` reads the rest. `maxResultBytes` of a server overrides \
-             it. /mcp/s/NAME never cuts results.",
+             it. /mcp/s/NAME never truncates results.",
         ),
         key(
             "maxTokens",
             RESULT_TOKENS,
             "16000",
             "The longest result, in estimated tokens, that an agent receives at once. The gateway \
-             cuts a longer one, and `read_result` reads the rest. `maxResultTokens` of a server \
-             overrides it. /mcp/s/NAME never cuts results.",
+             truncates a longer one, and `read_result` reads the rest. `maxResultTokens` of a \
+             server overrides it. /mcp/s/NAME never truncates results.",
         ),
         key(
             "keepSeconds",
@@ -484,8 +484,8 @@ const RESULTS: Keys = Keys {
                 max: 604_800,
             },
             "3600",
-            "The time, in seconds, for which `read_result` can read the rest of a result that was \
-             cut.",
+            "The time, in seconds, for which `read_result` can read the rest of a truncated \
+             result.",
         ),
     ],
     meant: &[

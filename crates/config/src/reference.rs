@@ -92,7 +92,7 @@ fn reference(inside: &str) -> Result<Piece<'_>, Malformed> {
             let name = inside.rsplit(':').next().unwrap_or_default();
             let name = if is_secret_name(name) { name } else { "NAME" };
             Err(Malformed {
-                message: format!("{shown} is not a reference that Switchboard knows"),
+                message: format!("unknown reference {shown}"),
                 hint: format!(
                     "write ${{env:{name}}} for a variable, ${{secret:{name}}} for a secret, or \
                      $${{ for a literal ${{"
@@ -163,15 +163,9 @@ mod tests {
                 "${secret:.hidden}",
                 "\".hidden\" is not a valid name for a secret",
             ),
-            (
-                "${HOME}",
-                "\"${HOME}\" is not a reference that Switchboard knows",
-            ),
-            (
-                "${input:key}",
-                "\"${input:key}\" is not a reference that Switchboard knows",
-            ),
-            ("${}", "\"${}\" is not a reference that Switchboard knows"),
+            ("${HOME}", "unknown reference \"${HOME}\""),
+            ("${input:key}", "unknown reference \"${input:key}\""),
+            ("${}", "unknown reference \"${}\""),
         ] {
             assert_eq!(pieces(text).unwrap_err().message, message, "{text:?}");
         }

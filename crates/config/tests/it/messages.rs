@@ -147,7 +147,7 @@ fn all_problems_are_reported_in_order() {
             "5:12: unknown key \"comand\"; did you mean \"command\"?",
             "6:38: \"args\" must be a list of strings, not a string; put it in square brackets",
             "6:57: \"A\" in \"env\" must be a string, not a number; put it in double quotes",
-            "6:65: \"${C}\" is not a reference that Switchboard knows; write ${env:C} for a variable, ${secret:C} for a secret, or $${ for a literal ${",
+            "6:65: unknown reference \"${C}\"; write ${env:C} for a variable, ${secret:C} for a secret, or $${ for a literal ${",
             "7:5: duplicate key \"b\"; the first one is at 6:5; remove one of them",
             "8:5: a server's name may not contain / or control characters; remove these characters",
             "9:10: the server \"e\" must be an object, not a number",
@@ -391,7 +391,7 @@ fn provider_needs_kind_and_model() {
         &[
             "1:27: \"provider\" needs \"kind\"",
             "1:27: \"provider\" needs \"model\"",
-            "1:38: \"${KEY}\" is not a reference that Switchboard knows; write ${env:KEY} for a variable, ${secret:KEY} for a secret, or $${ for a literal ${",
+            "1:38: unknown reference \"${KEY}\"; write ${env:KEY} for a variable, ${secret:KEY} for a secret, or $${ for a literal ${",
         ],
     );
 }
