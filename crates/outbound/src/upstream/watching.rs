@@ -75,7 +75,7 @@ impl Upstream {
             watch.upstream = Weak::new();
             return Err(match error {
                 client::Error::NotOffered { what } => {
-                    Error::invalid_params(format!("the server does not support {what}"))
+                    Error::invalid_params(format!("the server does not offer {what}"))
                 }
                 client::Error::Server(error) if error.code == code::URL_ELICITATION_REQUIRED => {
                     let message =
