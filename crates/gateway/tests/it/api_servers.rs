@@ -148,7 +148,7 @@ async fn changes_of_servers_are_written_to_the_file() {
 
     let detail = rig.post("/api/v1/servers", &new).await.problem(409);
     assert!(
-        detail.contains("there is a server \"a b\" already"),
+        detail.contains("the server \"a b\" already exists"),
         "{detail}"
     );
 

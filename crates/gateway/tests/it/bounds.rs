@@ -82,7 +82,10 @@ async fn clients_without_token_leave_room_for_subscriptions() {
         refused = refused.or_else(|| answer["error"]["message"].as_str().map(str::to_owned));
     }
     let refused = refused.unwrap_or_default();
-    assert!(refused.contains("watch too many resources"), "{refused}");
+    assert!(
+        refused.contains("clients have too many subscriptions"),
+        "{refused}"
+    );
     let owner = Web::open(&rig, "/mcp/s/s", "2025-11-25").await;
     owner.result("resources/subscribe", uri).await;
     rig.stop().await;
