@@ -123,7 +123,7 @@ async fn changes_of_servers_are_written_to_the_file() {
     assert_eq!(held["state"], "parked", "{held}");
     assert_eq!(held["reason"], "waiting for approval to start");
     let detail = rig.call("a b:echo", json!({})).await.json().to_string();
-    assert!(detail.contains("until a person approves it"), "{detail}");
+    assert!(detail.contains("is held until it is approved"), "{detail}");
     let trust = rig.get("/api/v1/trust").await.json();
     let start = &trust["servers"][0]["start"];
     let program = start["program"].as_str().unwrap();
