@@ -248,7 +248,7 @@ fn run_sweep(sweep: &Sweep) {
     match sweep.run() {
         Ok(report) => {
             for swept in &report.swept {
-                tracing::warn!(server = %swept.name, ended = swept.ended, left = swept.left, "Ended processes that an earlier gateway left behind.");
+                tracing::warn!(server = %swept.name, ended = swept.ended, left = swept.left, "Found processes that an earlier gateway left behind.");
             }
             for container in &report.containers {
                 tracing::warn!(%container, "Removed a container that an earlier gateway left behind.");
