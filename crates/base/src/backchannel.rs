@@ -395,7 +395,7 @@ mod tests {
         let server = server();
         let (answer, open) =
             tokio::join!(backchannel.ask(&server, "a", None), async { asks.close() });
-        assert!(answer.unwrap_err().message.contains("left"));
+        assert!(answer.unwrap_err().message.contains("disconnected"));
         assert_eq!(open.len(), 1);
     }
 
