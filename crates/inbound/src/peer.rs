@@ -41,7 +41,7 @@ impl Stranger {
             Self::Server(_) => {
                 "a server of this gateway, or a process that it started, may not use the gateway"
             }
-            Self::User(_) => "only the user that runs the gateway may use its socket",
+            Self::User(_) => "the gateway's socket is only for the user that runs the gateway",
             Self::Elsewhere => {
                 "the gateway refuses the connection, because its other end is not a process of this machine"
             }

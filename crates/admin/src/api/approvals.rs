@@ -106,7 +106,7 @@ async fn find(core: &Core, id: &str) -> Result<Record, Problem> {
 fn unknown(id: &str) -> Problem {
     let detail = format!("there is no request {:?}", cut(id));
     Problem::new(StatusCode::NOT_FOUND, detail)
-        .hint("`switchboard approvals list` shows the open requests")
+        .hint("`switchboard approvals list --all` shows all requests")
 }
 
 /// Waits for the store, for as long as a call waits for a part.
