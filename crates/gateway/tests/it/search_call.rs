@@ -196,7 +196,7 @@ async fn wrong_arguments_never_reach_the_server() {
             assert!(text.contains(field), "{arguments}: {text}");
             assert!(text.contains("s:order"), "{text}");
             assert!(text.contains("not called"), "{text}");
-            let shape = text.split("The right shape").nth(1).unwrap();
+            let shape = text.split("The expected shape").nth(1).unwrap();
             for name in ["what", "count", "street"] {
                 assert!(shape.contains(name), "{text}");
             }
