@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         })
         .on_sampling(|request| async move {
             let words = format!(
-                "(a model would go on after {} messages)",
+                "(a model would continue after {} messages)",
                 request.messages.len()
             );
             Ok(SamplingResult::text("none", words))
