@@ -25,7 +25,7 @@ pub(super) fn check(form: &Form, content: Option<&Raw>) -> Result<Raw, Vec<Field
         Mode::Refused { why } => return Err(whole(why.clone())),
         Mode::Url(_) if content.is_some_and(|content| content.as_bytes() != b"{}") => {
             return Err(whole(
-                "opening an address is accepted without content".to_owned(),
+                "a request to open an address takes no content".to_owned(),
             ));
         }
         Mode::Url(_) => return Ok(Raw::empty_object()),
