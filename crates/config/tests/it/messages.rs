@@ -402,10 +402,10 @@ fn problems_of_approvals_are_reported() {
         r#"{"approvals": {"tools": "never", "rules": ["ask", {"action": "aks"}, 1e999]}}"#,
         &[
             "1:25: \"tools\" must be \"rules\", \"destructive\", \"writes\" or \"all\", not \"never\"",
-            "1:44: \"rules\": the rule \"ask\" cannot be read: it does not say which tools (all are `*`); it is `ACTION [KIND] SERVER:TOOL [@CLIENT]`, as in `ask files:delete_* @claude*`",
-            "1:51: \"rules\": the action \"aks\" is not known; did you mean `ask`?",
+            "1:44: \"rules\": invalid rule \"ask\": it names no tools (write `*` for all); write `ACTION [KIND] SERVER:TOOL [@CLIENT]`, as in `ask files:delete_* @claude*`",
+            "1:51: \"rules\": unknown action \"aks\"; did you mean `ask`?",
             "1:70: this number is too large",
-            "1:70: \"rules\": a rule is a text such as `ask files:delete_*`, or an object",
+            "1:70: \"rules\": a rule must be a string such as `ask files:delete_*`, or an object",
         ],
     );
     check(

@@ -357,6 +357,6 @@ async fn secrets_of_one_server_evict_no_others() {
         "[secret env.API_TOKEN]"
     );
     let reason = second["reason"].as_str().unwrap();
-    assert!(reason.contains("more than 64 secret values"), "{reason}");
+    assert!(reason.contains("at most 64 values"), "{reason}");
     rig.stop().await;
 }

@@ -392,7 +392,7 @@ async fn unreadable_result_has_a_hint() {
     };
     until("it is expired", is_gone).await;
     let read = pipe.lock().await.call(READ, json!({ "id": id })).await;
-    assert!(text_of(&read).contains("was kept until"), "{read}");
+    assert!(text_of(&read).contains("this result expired"), "{read}");
     assert!(text_of(&read).contains("call the tool again"), "{read}");
     rig.stop().await;
 }
