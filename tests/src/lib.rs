@@ -1,5 +1,5 @@
-//! Compiles the examples of the README.
+//! Compiles the examples of the book.
 
 #[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;
+#[doc = include_str!("../../docs/client-library.md")]
+struct ClientLibrary;

@@ -35,6 +35,8 @@ mod progress;
 mod times;
 mod words;
 
+use std::path::PathBuf;
+
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 use switchboard_terminal::{error::Error, print};
@@ -51,6 +53,29 @@ pub fn completions<C: CommandFactory>(args: &Completions) -> Result<(), Error> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut C::command(), "switchboard", &mut script);
     print::data(&String::from_utf8_lossy(&script))
+}
+
+/// Write the manual pages into a folder
+///
+/// One page for the program and one for each command, such as switchboard-add.1. `man` finds them in
+/// ~/.local/share/man/man1.
+#[derive(Debug, Args)]
+pub struct Man {
+    /// Folder for the pages; created if it does not exist
+    folder: PathBuf,
+}
+
+/// Writes the manual pages of a command line.
+pub fn man(command: clap::Command, args: &Man) -> Result<(), Error> {
+    let folder = args.folder.display();
+    let written = std::fs::create_dir_all(&args.folder)
+        .and_then(|()| clap_mangen::generate_to(command, &args.folder));
+    written.map_err(|error| {
+        Error::new(format!("cannot write the manual pages into {folder}: {error}"))
+            .hint("choose a folder that you can write to")
+    })?;
+    print::say(&format!("wrote the manual pages into {folder}"));
+    Ok(())
 }
 
 /// Prints the JSON Schema of switchboard.json.

@@ -46,7 +46,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Look at it",
         &["status", "list", "activity", "logs", "doctor"],
     ),
-    ("Other", &["completions", "schema", "help"]),
+    ("Other", &["completions", "man", "schema", "help"]),
 ];
 
 const FIRST_STEPS: &str = "\
@@ -255,6 +255,10 @@ Examples:
   switchboard completions zsh > ~/.zfunc/_switchboard
   switchboard completions fish > ~/.config/fish/completions/switchboard.fish")]
     Completions(switchboard_cli::Completions),
+    #[command(after_long_help = "\
+Example:
+  switchboard man ~/.local/share/man/man1")]
+    Man(switchboard_cli::Man),
     /// Print the JSON Schema of switchboard.json
     #[command(after_long_help = "\
 Example:
@@ -339,6 +343,7 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Error> {
         Command::Doctor(args) => switchboard_cli::doctor::run(&home, args),
         Command::Stop(_) => switchboard_cli::stop::run(&home),
         Command::Completions(args) => switchboard_cli::completions::<Cli>(args),
+        Command::Man(args) => switchboard_cli::man(Cli::command(), args),
         Command::Schema => switchboard_cli::schema(),
     }
 }

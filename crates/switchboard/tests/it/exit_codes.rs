@@ -50,6 +50,7 @@ const ALONE: &[(&str, i32)] = &[
     ("doctor", 0),
     ("completions bash", 0),
     ("completions", 2),
+    ("man", 2),
     ("schema", 0),
     ("serve --listen 9000", 2),
     ("stdio", 0),

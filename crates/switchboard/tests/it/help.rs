@@ -2,7 +2,7 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 27] = [
+const COMMANDS: [&str; 28] = [
     "serve",
     "stdio",
     "add",
@@ -29,6 +29,7 @@ const COMMANDS: [&str; 27] = [
     "doctor",
     "stop",
     "completions",
+    "man",
     "schema",
 ];
 
@@ -154,6 +155,26 @@ fn shells_get_completions() {
             "{shell}"
         );
     }
+}
+
+#[test]
+fn manual_has_a_page_per_command() {
+    let place = Place::new();
+    let folder = place.path().join("new/man1");
+    let done = place.run(&["man", folder.to_str().unwrap()]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    for (page, mark) in [
+        ("switchboard.1", "switchboard"),
+        ("switchboard-add.1", "Examples"),
+        ("switchboard-approvals-approve.1", "remember"),
+    ] {
+        let text = std::fs::read_to_string(folder.join(page)).unwrap();
+        assert!(text.contains(".TH") && text.contains(mark), "{page}");
+    }
+    let file = place.write("file", "");
+    let done = place.run(&["man", file.to_str().unwrap()]);
+    assert_eq!(done.code, Some(1));
+    assert!(done.err.contains("cannot write the manual pages"), "{}", done.err);
 }
 
 #[test]

@@ -24,16 +24,16 @@ pub(crate) enum Outcome {
 }
 
 const HEAD: &str = "\
-# Revisions
+# Protocol revisions
 
-Clients and servers of every protocol revision work with each other through Switchboard. This page is
-written by the test that tries it (`crates/switchboard/tests/matrix`): each feature below, with a client of
-each revision, in front of a server of each revision, over every transport that either has (pipes,
-Streamable HTTP, HTTP+SSE).
+Clients and servers of every protocol revision work with each other through Switchboard. The tests in
+`crates/switchboard/tests/matrix` generate this page. They try each feature with a client of each revision
+and a server of each revision, over every transport that both sides have (pipes, Streamable HTTP, HTTP+SSE).
 
-A cell stands for a client of that revision. It has five marks, for servers of 2024-11-05, 2025-03-26,
-2025-06-18, 2025-11-25 and 2026-07-28, or a single one where all five are the same. ✓ works; a letter
-cannot exist, for the reason below the table; ✓ with a letter works where it can exist.
+A column is the revision of the client. A cell has five marks, for servers of 2024-11-05, 2025-03-26,
+2025-06-18, 2025-11-25 and 2026-07-28, or one mark if all five are the same. ✓ means that the feature works. A
+letter means that it cannot exist; the list below the table says why. ✓ with a letter means that it works
+where it can exist.
 ";
 
 /// Renders the page.
