@@ -29,7 +29,7 @@ fn gateway(place: &Place) -> Gateway {
 fn activity_shows_why_a_call_failed() {
     let place = Place::without_memory();
     let _gateway = gateway(&place);
-    place.check(&["activity"], 0, "", "nothing has been called yet\n");
+    place.check(&["activity"], 0, "", "there are no calls yet\n");
     let calls = [
         (r#"{"text": "hello"}"#, "say", 0),
         ("{}", "fail", 1),
@@ -75,7 +75,7 @@ fn activity_shows_why_a_call_failed() {
         "",
         "error: there is no server \"ehco\"\nhint: did you mean \"echo\"?\n",
     );
-    place.check(&["activity", "echo:never"], 0, "", "no call matches\n");
+    place.check(&["activity", "echo:never"], 0, "", "no calls match\n");
 }
 
 #[test]

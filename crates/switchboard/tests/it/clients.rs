@@ -50,7 +50,7 @@ fn import_is_shown_first_and_undone() {
     let config = || fs::read_to_string(place.config()).unwrap();
     place.check(&["import", "--dry-run"], 0, DIFF, NOTES);
     let err = format!(
-        "{NOTES}error: nothing was changed: there is nobody to ask\nhint: give --yes, or --dry-run to look only\n"
+        "{NOTES}error: nothing was changed: cannot ask for confirmation, because standard input is not a terminal\nhint: use --yes to confirm, or --dry-run to preview the changes\n"
     );
     place.check(&["import", "cursor"], 2, DIFF, &err);
     assert_eq!(config(), OWN);

@@ -314,7 +314,7 @@ fn forgetting_asks_first() {
     either_way(|place| {
         let first = store(place, &["one \u{1b}[2J"]);
         let second = store(place, &["two"]);
-        let nobody = "error: nothing was forgotten: there is nobody to ask\nhint: give --yes to do it without being asked\n";
+        let nobody = "error: nothing was deleted: cannot ask for confirmation, because standard input is not a terminal\nhint: use --yes to skip the confirmation\n";
         place.check(&["memory", "forget", &first], 2, "", nobody);
         place.check(&["memory", "forget", "--all"], 2, "", nobody);
         let (code, seen) = terminal::run(place, &["memory", "forget", &first], "n\n", &[]);

@@ -122,7 +122,7 @@ fn changed_tool_is_held_until_approved() {
     assert_eq!(done.code, Some(2), "{done:?}");
     assert_eq!(
         done.err,
-        "error: nothing was approved: there is nobody to ask\nhint: give --yes to approve what is shown\n"
+        "error: nothing was approved: cannot ask for confirmation, because standard input is not a terminal\nhint: use --yes to approve without confirmation\n"
     );
     assert_eq!(names(&place), ["read"]);
 
@@ -419,7 +419,7 @@ fn held_server_is_listed_with_its_command_line() {
     let table = "SERVER  TRUST  APPROVED  HELD  SUSPICIOUS\nsky     first  0         0     0\n";
     place.check(&["trust"], 0, &format!("{table}\n{page}"), hint);
     place.check(&["trust", "show", "sky"], 0, &page, hint);
-    let unasked = "error: nothing was approved: there is nobody to ask\nhint: give --yes to approve what is shown\n";
+    let unasked = "error: nothing was approved: cannot ask for confirmation, because standard input is not a terminal\nhint: use --yes to approve without confirmation\n";
     place.check(&["trust", "approve", "sky"], 2, &page, unasked);
     assert!(!place.home().join("trace").exists());
     place.check(
@@ -445,7 +445,7 @@ fn held_server_is_queued_with_its_command_line() {
     });
     let shown = place.run(&["approvals", "show", &id]);
     for part in [
-        "sky is not started yet: pending\n",
+        "sky (server start): pending\n",
         HELD_PROGRAM,
         "  env          NODE_OPTIONS=--require=x\n",
     ] {
