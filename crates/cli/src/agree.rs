@@ -44,7 +44,10 @@ impl Asking {
         if yes || io::stdin().is_terminal() {
             return Ok(());
         }
-        let message = format!("{}: cannot ask for confirmation, because standard input is not a terminal", self.nothing);
+        let message = format!(
+            "{}: cannot ask for confirmation, because standard input is not a terminal",
+            self.nothing
+        );
         Err(Error::usage(message).hint(self.hint))
     }
 

@@ -184,8 +184,6 @@ fn send(
     let address = format!("/api/v1/approvals/{}/{action}", escape(id));
     link.send(&address, &body).map_err(|failure| {
         let id = print::shell_word(id);
-        failure.hint(format!(
-            "`switchboard approvals show {id}` shows its state"
-        ))
+        failure.hint(format!("`switchboard approvals show {id}` shows its state"))
     })
 }

@@ -60,7 +60,8 @@ pub fn run(home: Home, args: &Serve) -> Result<(), Error> {
     let config = Config::load(home.config_file())?;
     let address = args.listen.unwrap_or_else(|| config.listen_address());
     if !address.ip().is_loopback() {
-        let message = format!("cannot listen on {address}: the gateway accepts only loopback addresses");
+        let message =
+            format!("cannot listen on {address}: the gateway accepts only loopback addresses");
         let hint = "choose a loopback address such as 127.0.0.1:7777";
         return Err(Error::usage(message).hint(hint));
     }

@@ -173,7 +173,9 @@ impl Hosted {
                 Err(failure) => return tracing::warn!("{}", failure.line()),
             };
             let socket = runtime::bind_socket(&place)
-                .inspect_err(|failure| tracing::warn!("Other clients cannot connect: {}", failure.line()))
+                .inspect_err(|failure| {
+                    tracing::warn!("Other clients cannot connect: {}", failure.line())
+                })
                 .ok();
             let tcp = Ports::bind(address)
                 .await

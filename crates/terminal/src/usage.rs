@@ -125,7 +125,10 @@ mod tests {
             failure.message(),
             "the following required arguments were not provided: <name>\nusage: add <name>"
         );
-        assert_eq!(failure.advice(), Some("run `program add --help` for examples"));
+        assert_eq!(
+            failure.advice(),
+            Some("run `program add --help` for examples")
+        );
     }
 
     #[test]

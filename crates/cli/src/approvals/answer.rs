@@ -44,9 +44,9 @@ pub(super) fn run(home: &Home, args: &Respond) -> Result<(), Error> {
     }
     if approval.kind != "sampling" {
         let message = format!("`{id}` is not a sampling request");
-        return Err(
-            Error::usage(message).hint(format!("answer it with `switchboard approvals approve {id}`"))
-        );
+        return Err(Error::usage(message).hint(format!(
+            "answer it with `switchboard approvals approve {id}`"
+        )));
     }
     let text = match args.text.as_deref().unwrap_or_default() {
         "-" => from_input()?,

@@ -97,7 +97,10 @@ impl Approve {
             ),
         ] {
             if given && !fits {
-                let message = format!("{flag} applies only to {with}, and `{}` is a different kind of request", approval.id);
+                let message = format!(
+                    "{flag} applies only to {with}, and `{}` is a different kind of request",
+                    approval.id
+                );
                 return Err(Error::usage(message));
             }
         }
@@ -250,7 +253,10 @@ pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Error> {
         ("resource", _) => format!("Allow reading {}", words::place(&approval)),
         ("prompt", _) => format!("Allow the prompt {}", words::place(&approval)),
         ("sampling", true) => format!("Send this answer to {}", words::server(&approval)),
-        ("sampling", false) => format!("Send this request from {} to the model", words::server(&approval)),
+        ("sampling", false) => format!(
+            "Send this request from {} to the model",
+            words::server(&approval)
+        ),
         _ => format!("Approve {}", words::place(&approval)),
     };
     let with = edits.as_ref().map_or("", |_| ", with your changes");

@@ -203,8 +203,7 @@ impl Scratch {
             .arg(&editor)
             .arg(&self.0)
             .status();
-        let hint =
-            "set VISUAL or EDITOR to an editor that waits until you close the file; nothing was approved";
+        let hint = "set VISUAL or EDITOR to an editor that waits until you close the file; nothing was approved";
         match status {
             Ok(status) if status.success() => {}
             Ok(status) => {

@@ -77,14 +77,14 @@ fn typed(field: &Field, text: &str) -> Result<Raw, String> {
             Raw::parse(text.to_owned())
                 .ok()
                 .filter(|_| is_number)
-                .ok_or_else(|| "has to be a number".to_owned())
+                .ok_or_else(|| "must be a number".to_owned())
         }
         Kind::Flag => {
             let text = text.trim().to_ascii_lowercase();
             let flag = match text.as_str() {
                 "true" | "yes" | "y" => "true",
                 "false" | "no" | "n" => "false",
-                _ => return Err("has to be yes or no".to_owned()),
+                _ => return Err("must be yes or no".to_owned()),
             };
             Raw::parse(flag).map_err(|error| error.to_string())
         }
@@ -221,10 +221,10 @@ mod tests {
             assert_eq!(answer.as_str(), expected);
         }
         for (field, why) in [
-            ("age=x", "age has to be a number"),
+            ("age=x", "age must be a number"),
             ("age=1.5", "age has to be a whole number"),
             ("age=-1", "age has to be at least 0"),
-            ("ok=perhaps", "ok has to be yes or no"),
+            ("ok=perhaps", "ok must be yes or no"),
             ("size=xl", "size has to be one of"),
             ("aeg=1", "did you mean `age`?"),
             ("age", "--field age has no value"),

@@ -57,7 +57,9 @@ pub(super) fn list(home: &Home, args: &List) -> Result<(), Error> {
     }
     let Rules { rules } = link.get(RULES)?;
     if rules.is_empty() {
-        print::say("there are no rules: only questions and sampling requests of servers need your answer");
+        print::say(
+            "there are no rules: only questions and sampling requests of servers need your answer",
+        );
         print::hint(
             "add rules to `approvals.rules` in the configuration; `switchboard approvals test 'ask files:delete_*'` shows what a rule matches",
         );

@@ -284,10 +284,7 @@ impl Page {
     /// Adds the definitions as they are held now, or as the request describes them.
     fn trust(&mut self, request: &Raw, definitions: Option<&str>) {
         if let Some(start) = start_of(request) {
-            self.part(
-                "command to start",
-                trust::start_lines(&start).trim_end(),
-            );
+            self.part("command to start", trust::start_lines(&start).trim_end());
         }
         if let Some(definitions) = definitions {
             self.text.push_str(definitions);
@@ -451,7 +448,9 @@ fn takes(field: &Field) -> String {
                 Some(form::Format::Email) => "an email address".to_owned(),
                 Some(form::Format::Uri) => "a URI".to_owned(),
                 Some(form::Format::Date) => "a date, such as 2026-12-31".to_owned(),
-                Some(form::Format::DateTime) => "a date and time, such as 2026-12-31T23:59:59Z".to_owned(),
+                Some(form::Format::DateTime) => {
+                    "a date and time, such as 2026-12-31T23:59:59Z".to_owned()
+                }
                 Some(form::Format::Other(other)) => format!("text ({})", visible_line(other)),
                 None => "text".to_owned(),
             };

@@ -261,8 +261,7 @@ impl Relay {
 
     /// Answers the requests that the gateway left open, and cancels its questions.
     async fn answer_lost(&mut self) -> Result<(), Error> {
-        let message =
-            "the gateway stopped during the call, which may have taken effect; try again";
+        let message = "the gateway stopped during the call, which may have completed; try again";
         let error = ErrorObject::new(GATEWAY_LEFT, message);
         let lost = self.memory.borrow_mut().lost();
         let withdrawn = lost.questions.iter().map(|id| {

@@ -446,7 +446,7 @@ fn decisions_need_a_gateway() {
         let done = place.run(args);
         assert_eq!((done.code, &*done.out), (Some(3), ""), "{args:?} {done:?}");
         assert!(
-            done.err.contains("`switchboard serve` starts one"),
+            done.err.contains("start one with `switchboard serve`"),
             "{done:?}"
         );
     }
@@ -457,7 +457,7 @@ fn decisions_need_a_gateway() {
     ] {
         let done = place.run(args);
         assert_eq!((done.code, &*done.out), (Some(1), ""), "{args:?} {done:?}");
-        assert!(done.err.contains("there is no log"), "{done:?}");
+        assert!(done.err.contains("there is no audit log"), "{done:?}");
     }
 }
 
@@ -492,5 +492,8 @@ fn ambiguous_id_prefix_is_refused() {
             "{done:?}"
         );
     }
-    assert!(done.err.contains("hint: give more characters of the ID"), "{done:?}");
+    assert!(
+        done.err.contains("hint: give more characters of the ID"),
+        "{done:?}"
+    );
 }

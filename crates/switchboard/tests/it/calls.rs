@@ -101,7 +101,7 @@ fn missing_tool_is_reported_alike_by_all_commands() {
         }
     }
     place.check(&["disable", "echo"], 0, "", "disabled `echo`\n");
-    let off = "`echo` is disabled\nhint: `switchboard enable echo` switches it on\n";
+    let off = "`echo` is disabled\nhint: enable it with `switchboard enable echo`\n";
     place.check(&["tools", "echo"], 0, "", off);
 }
 
@@ -159,7 +159,7 @@ fn file_of_another_gateway_is_not_changed() {
         assert_eq!(done.code, Some(1), "{done:?}");
         assert!(
             done.err
-                .contains("does not read DIR/other.json but DIR/home/switchboard.json"),
+                .contains("does not use DIR/other.json, but DIR/home/switchboard.json"),
             "{done:?}"
         );
     }

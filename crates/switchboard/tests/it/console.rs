@@ -95,7 +95,7 @@ fn console_needs_a_gateway() {
     let done = place.run(&["console"]);
     assert_eq!((done.code, &*done.out), (Some(3), ""), "{done:?}");
     assert!(
-        done.err.contains("`switchboard serve` starts one"),
+        done.err.contains("start one with `switchboard serve`"),
         "{done:?}"
     );
 }

@@ -41,7 +41,10 @@ fn user_answers_in_place_of_the_model() {
     ] {
         assert!(show.out.contains(part), "{part}: {show:?}");
     }
-    assert!(show.err.contains("answers in place of the model"), "{show:?}");
+    assert!(
+        show.err.contains("answers in place of the model"),
+        "{show:?}"
+    );
     // There is no model.
     let done = place.run(&["approvals", "approve", id, "--yes"]);
     assert_eq!(done.code, Some(1), "{done:?}");
@@ -276,7 +279,7 @@ fn question_is_answered_field_by_field() {
     session.type_in("Ada\n");
     session.wait_for("\r\nage: ");
     session.type_in("old\n");
-    session.wait_for("has to be a number");
+    session.wait_for("must be a number");
     session.type_in("36\n");
     session.wait_for("size [\"m\"]: ");
     session.type_in("\n");

@@ -54,7 +54,10 @@ fn events_are_reported_as_they_happen() {
     let mut events = Following::start(&place, &["approvals", "watch", "--json"]);
     // Pending requests come first.
     let line = text.line();
-    assert!(line.contains("pending") && line.contains(id(&asked)), "{line}");
+    assert!(
+        line.contains("pending") && line.contains(id(&asked)),
+        "{line}"
+    );
     assert!(
         !line.contains('\u{202e}') && line.contains("left)"),
         "{line}"
