@@ -4,13 +4,14 @@ mod clock;
 mod cycles;
 mod layers;
 mod lines;
+mod links;
 mod once;
 mod places;
 mod pure;
 mod source;
 mod words;
 
-use std::{fs, path::Path, process::Command};
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use self::source::File;
 use crate::{USAGE, is_help, root};
@@ -31,6 +32,7 @@ Checks every file that git knows or would add, and shows each problem as path:li
     in JSON, and do not write another one (once.rs)
   - open no comment with What, Whether, Who or How, name the actor, and keep the names of tests within 8 words
     (words.rs)
+  - let every link in Markdown lead to a file or a heading (links.rs)
   - let no test want something to be over within a time: a busy machine fails it (clock.rs)
 
 These files are in xtask/src/tidy, and have tables of what may break a rule. Lower a number there when you can,
@@ -59,16 +61,23 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let mut problems = Vec::new();
     let mut sources = Vec::new();
     let mut bounds = Vec::new();
+    let mut texts = BTreeMap::new();
     for path in tracked(&root)? {
+        let file = root.join(&path);
         // Files that are not text, or are deleted but not yet committed, are skipped.
-        let Ok(text) = fs::read_to_string(root.join(&path)) else {
+        let Ok(text) = fs::read_to_string(&file) else {
+            if file.exists() {
+                texts.insert(path, String::new());
+            }
             continue;
         };
         sources.extend(File::new(&path, &text));
         bounds.push((path.clone(), clock::find(&path, &text)));
         let found = check(&path, &text).into_iter();
         problems.extend(found.map(|problem| (path.clone(), problem)));
+        texts.insert(path, text);
     }
+    problems.extend(links::check(&texts));
     problems.extend(clock::check(&bounds, clock::KNOWN));
     problems.extend(cycles::check(&sources));
     for rule in once::RULES.iter().chain(pure::RULES) {

@@ -107,7 +107,10 @@ where
             let event = match event {
                 Ok(event) => event,
                 Err(RecvError::Lagged(missed)) => {
-                    tracing::warn!(missed, "Too much happened at once to tell about all of it.");
+                    tracing::warn!(
+                        missed,
+                        "Too many events at once; the gateway skipped some notifications."
+                    );
                     continue;
                 }
                 Err(RecvError::Closed) => return,
@@ -141,7 +144,7 @@ where
                 if queue.len() == QUEUE_MAX {
                     queue.pop_front();
                     tracing::warn!(
-                        "The webhook is too slow; the oldest message for it was dropped."
+                        "The webhook is too slow, so the gateway dropped its oldest message."
                     );
                 }
                 queue.push_back(Message::new(&event, console.as_deref()));
@@ -155,13 +158,13 @@ where
         let webhook = now.config.approvals.webhook.as_ref()?;
         let resolved = webhook.resolve(&now.secrets, &self.env);
         let resolved = resolved.inspect_err(|error| {
-            tracing::warn!(error = %with_hint(error, error.hint()), "The webhook is not told.");
+            tracing::warn!(error = %with_hint(error, error.hint()), "Cannot use the webhook.");
         });
         let resolved = resolved.ok()?;
         let registered = scrub::register(scrub::Owner::Webhook, &resolved.secrets);
         let registered = registered.inspect_err(|error| {
             let error = with_hint(format_args!("it has {error}"), Some(error.hint()));
-            tracing::warn!(%error, "The webhook is not told.");
+            tracing::warn!(%error, "Cannot use the webhook.");
         });
         registered.ok()?;
         Some(Delivery::new(message, &resolved.value))

@@ -210,8 +210,10 @@ fn catalog_part(problems: &[String]) -> Part {
         state: PartState::Ready,
         note: (!problems.is_empty()).then(|| {
             let problems = problems.join("; ");
-            format!("some of what was known could not be read and is learnt anew: {problems}")
-                .into()
+            format!(
+                "cannot read some snapshots, so the gateway lists these servers again: {problems}"
+            )
+            .into()
         }),
     }
 }

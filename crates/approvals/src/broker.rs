@@ -67,7 +67,7 @@ const QUEUED_MAX: usize = 32;
 const WRITE_AGAIN: u64 = 1_000;
 
 const STOPPING: &str = "the gateway is stopping";
-const LOST: &str = "what was written of it is lost; ask again";
+const LOST: &str = "the request is no longer in the store; send it again";
 
 /// An input of the broker.
 #[derive(Clone, Debug)]
@@ -396,7 +396,7 @@ impl Broker {
             return self.happen(now, &known, Event::Attach(Box::new(ask)));
         }
         let taken = self.entries.contains_key(id);
-        let taken = taken.then_some("the name of the request is taken");
+        let taken = taken.then_some("the ID of the request is already in use");
         if let Some(why) = self.room.refuses(&ask).or(taken) {
             return self.turn_away(asker, id, why);
         }

@@ -59,7 +59,7 @@ pub enum DecisionError {
     #[error("there is no such request")]
     Unknown,
     /// Another decision came first, or the request timed out. The record shows the result.
-    #[error("it was decided already")]
+    #[error("the request is already decided")]
     Late(Box<Record>),
     /// The decision does not fit the request.
     #[error("{message}")]
@@ -73,10 +73,10 @@ pub enum DecisionError {
     #[error("the content does not fit the form")]
     Content(Vec<FieldError>),
     /// The decision could not be stored.
-    #[error("it could not be written down: {0}")]
+    #[error("cannot store the decision: {0}")]
     Unavailable(Arc<str>),
     /// Too many decisions about the same request are waiting.
-    #[error("too many decide about this at the same time")]
+    #[error("too many decisions about this request are in progress")]
     Busy,
 }
 
@@ -126,19 +126,19 @@ fn check_remember(record: &Record, decision: &Decision) -> Result<(), DecisionEr
 fn check_scope(record: &Record, scope: Scope) -> Result<(), DecisionError> {
     if matches!(record.ask.kind, Kind::Elicitation | Kind::Trust) {
         return Err(unfit(
-            "only tool calls, resources, prompts and sampling can be remembered",
+            "only decisions about tool calls, resources, prompts and sampling can be remembered",
         ));
     }
     if scope == Scope::Project && record.ask.project.is_none() {
         return Err(advised(
-            "it is not known in which folder this client works",
-            "remember it for the session, or always",
+            "the project folder of the client is unknown",
+            "remember the decision for the session, or always",
         ));
     }
     if scope == Scope::Session && record.ask.session.is_none() {
         return Err(advised(
-            "this caller has no session",
-            "remember it always, perhaps for some time",
+            "the caller has no session",
+            "remember the decision always, or always with a time limit",
         ));
     }
     Ok(())
@@ -183,7 +183,9 @@ fn verdict(next: &mut Record, decision: &Decision, editable: &[&str]) -> Result<
             next.status = Status::Rejected;
             Ok(())
         }
-        Action::Accept | Action::Respond => Err(unfit("this is approved or rejected")),
+        Action::Accept | Action::Respond => {
+            Err(unfit("this request can only be approved or rejected"))
+        }
     }
 }
 
@@ -195,7 +197,7 @@ fn tool_call(next: &mut Record, decision: &Decision) -> Result<(), DecisionError
         .and_then(|edits| edits.member("arguments"));
     if let Some(arguments) = arguments {
         if !arguments.is_object() {
-            return Err(unfit("`arguments` has to be an object"));
+            return Err(unfit("`arguments` must be an object"));
         }
         next.answer = Some(Raw::object([("arguments", arguments)]));
     }
@@ -218,7 +220,7 @@ fn sampling(
     match (decision.action, next.status) {
         (Action::Respond, _) => {
             let text = decision.text.as_deref();
-            let text = text.ok_or_else(|| unfit("`text` is missing: what is to be answered"))?;
+            let text = text.ok_or_else(|| unfit("`text`, the answer to send, is missing"))?;
             next.draft = None;
             next.answer = Some(own_words(text));
             next.status = Status::Approved;
@@ -232,7 +234,7 @@ fn sampling(
                 .and_then(|edits| edits.member("text"));
             let text = text.map(|text| {
                 text.to_text()
-                    .ok_or_else(|| unfit("`text` has to be a string"))
+                    .ok_or_else(|| unfit("`text` must be a string"))
             });
             next.answer = Some(match text.transpose()? {
                 Some(text) => with_text(&draft, &text),
@@ -245,8 +247,8 @@ fn sampling(
             check_sampling(decision.edits.as_ref())?;
             if !can_generate {
                 return Err(advised(
-                    "no model is configured that could answer",
-                    "answer yourself with `respond`, or set `sampling.provider` in switchboard.json",
+                    "no model is configured to answer this request",
+                    "answer yourself with `respond`, or set `sampling.provider` in the configuration",
                 ));
             }
             next.status = Status::Generating;
@@ -257,7 +259,7 @@ fn sampling(
         }
         (Action::Accept, _) => {
             return Err(unfit(
-                "this is approved, rejected, or answered with `respond`",
+                "this request can only be approved, rejected, or answered with `respond`",
             ));
         }
     }
@@ -295,7 +297,11 @@ fn elicitation(next: &mut Record, decision: &Decision) -> Result<Action, Decisio
             next.status = Status::Cancelled;
             Action::Cancel
         }
-        Action::Respond => return Err(unfit("a question is accepted, declined or cancelled")),
+        Action::Respond => {
+            return Err(unfit(
+                "a question can only be accepted, declined or cancelled",
+            ));
+        }
     })
 }
 
@@ -303,19 +309,19 @@ fn check_edits(edits: Option<&Raw>, editable: &[&str]) -> Result<(), DecisionErr
     let Some(edits) = edits else { return Ok(()) };
     let members = edits
         .members()
-        .ok_or_else(|| unfit("`edits` has to be an object"))?;
+        .ok_or_else(|| unfit("`edits` must be an object"))?;
     match members
         .iter()
         .find(|(name, _)| !editable.contains(&&**name))
     {
         None => Ok(()),
-        Some(_) if editable.is_empty() => Err(unfit("there is nothing here that can be edited")),
+        Some(_) if editable.is_empty() => Err(unfit("this request cannot be edited")),
         Some((name, _)) => {
             let name = &name[..name.floor_char_boundary(60)];
             let editable = editable.join("`, `");
             Err(advised(
-                format!("`{name}` cannot be edited here"),
-                format!("what can be is `{editable}`"),
+                format!("`{name}` cannot be edited"),
+                format!("edit only `{editable}`"),
             ))
         }
     }
@@ -326,23 +332,23 @@ fn check_sampling(edits: Option<&Raw>) -> Result<(), DecisionError> {
     if edited("messages")
         .is_some_and(|messages| messages.elements().is_none_or(|all| all.is_empty()))
     {
-        return Err(unfit("`messages` has to be a list of at least one message"));
+        return Err(unfit("`messages` must be a list with at least one message"));
     }
     if edited("maxTokens").is_some_and(|most| !most.read::<u64>().is_ok_and(|most| most > 0)) {
-        return Err(unfit("`maxTokens` has to be a whole number above 0"));
+        return Err(unfit("`maxTokens` must be a whole number above 0"));
     }
     if edited("temperature").is_some_and(|heat| heat.read::<f64>().is_err()) {
-        return Err(unfit("`temperature` has to be a number"));
+        return Err(unfit("`temperature` must be a number"));
     }
     for name in ["model", "systemPrompt"] {
         if edited(name).is_some_and(|text| text.to_text().is_none()) {
-            return Err(unfit(format!("`{name}` has to be a string")));
+            return Err(unfit(format!("`{name}` must be a string")));
         }
     }
     if edited("stopSequences")
         .is_some_and(|all| all.read::<Vec<&str>>().is_err() && all.read::<Vec<String>>().is_err())
     {
-        return Err(unfit("`stopSequences` has to be a list of strings"));
+        return Err(unfit("`stopSequences` must be a list of strings"));
     }
     Ok(())
 }

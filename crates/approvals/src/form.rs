@@ -127,14 +127,14 @@ impl Form {
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Some(word) = secret(&self.message) {
-            warnings.push(format!("the message speaks of something secret: `{word}`"));
+            warnings.push(format!("the message mentions a secret: `{word}`"));
         }
         match &self.mode {
             Mode::Form { fields } => {
                 let secret = fields.iter().filter(|field| field.is_secret());
                 warnings.extend(secret.map(|field| {
                     format!(
-                        "asks for something that looks like a password: field `{}`",
+                        "the field `{}` seems to ask for a password or key",
                         field.name
                     )
                 }));
@@ -143,7 +143,7 @@ impl Form {
                 warnings.push(format!("the form cannot be shown: {why}"));
                 let schema = self.schema.as_ref().map(Raw::as_str).unwrap_or_default();
                 if secret(&schema[..schema.floor_char_boundary(SCHEMA_BYTES)]).is_some() {
-                    warnings.push("asks for something that looks like a password".to_owned());
+                    warnings.push("the form seems to ask for a password or key".to_owned());
                 }
             }
             Mode::Url(address) => warnings.extend(address.warnings()),

@@ -370,7 +370,7 @@ impl Rules {
         match (fault, best) {
             (Some((entry, fault)), _) => Verdict {
                 action: Action::Deny,
-                why: format!("the rule `{}` cannot be judged: {fault}", entry.rule()),
+                why: format!("the rule `{}` cannot be evaluated: {fault}", entry.rule()),
                 rule: Some(entry.reference()),
             },
             (None, Some((_, entry))) => entry.verdict(),
@@ -439,7 +439,7 @@ impl Rules {
                 return guard.verdict(id, look);
             }
             Kind::Sampling => "the server asks for a model's answer, and no rule allows it",
-            Kind::Elicitation => "the server asks a person a question, and no rule answers it",
+            Kind::Elicitation => "the server asks the user a question, and no rule answers it",
         };
         Verdict {
             action: Action::Ask,
@@ -519,7 +519,7 @@ impl<'r> Entry<'r> {
         let rule = self.rule();
         let says = match rule.action {
             Action::Deny => "denies it",
-            Action::Ask => "asks first",
+            Action::Ask => "requires approval",
             Action::Allow => "allows it",
         };
         let reason = rule.reason.as_ref().map(|reason| format!(": {reason}"));

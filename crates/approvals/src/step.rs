@@ -146,7 +146,7 @@ fn time(record: &Record, waits: bool, now: u64) -> Step {
         next.status = Status::TimedOut;
         next.draft = None;
         let after = now.saturating_sub(record.created);
-        next.error = Some(format!("no person answered within {} s", after / 1000).into());
+        next.error = Some(format!("no approver answered within {} s", after / 1000).into());
         next.delivered = waits.then_some(now);
         return write(next, Change::Expired);
     }

@@ -196,9 +196,7 @@ pub struct Reservation {
 
 /// The queue has no room.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "this was not done: the audit log has no room for it, since other entries wait for the disk"
-)]
+#[error("nothing was done: the audit log is full, because earlier entries still wait for the disk")]
 pub struct NoRoom;
 
 impl Reservation {
@@ -293,7 +291,7 @@ impl Audit {
             }
         };
         if timeout(FLUSH_TIMEOUT, flush).await.is_err() {
-            tracing::error!("The audit log could not be written in time.");
+            tracing::error!("The gateway could not write the audit log in time.");
         }
     }
 }

@@ -88,10 +88,10 @@ impl Backchannel {
     ) -> Result<Raw, ErrorObject> {
         let refused = |why: &str| Err(ErrorObject::new(code::INTERNAL, why));
         let Some(asks) = &self.asks else {
-            return refused("this client cannot be asked");
+            return refused("this client does not take questions");
         };
         let Some((number, answer)) = asks.open() else {
-            return refused("the client has left, or has too many questions to answer");
+            return refused("the client has disconnected, or has too many unanswered questions");
         };
         let asked = Asked {
             backchannel: self,
@@ -103,11 +103,11 @@ impl Backchannel {
         }
         let message = encode::request(&Id::from(number), question, params);
         if !self.sink.put(message) {
-            return refused("the client does not read what it is sent");
+            return refused("the client does not read its messages");
         }
         let answer = answer.await;
         drop(asked);
-        answer.unwrap_or_else(|_| refused("the client has left"))
+        answer.unwrap_or_else(|_| refused("the client has disconnected"))
     }
 }
 
@@ -395,7 +395,7 @@ mod tests {
         let server = server();
         let (answer, open) =
             tokio::join!(backchannel.ask(&server, "a", None), async { asks.close() });
-        assert!(answer.unwrap_err().message.contains("left"));
+        assert!(answer.unwrap_err().message.contains("disconnected"));
         assert_eq!(open.len(), 1);
     }
 

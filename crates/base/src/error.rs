@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The place where people can read how a call ended.
-const IN_ACTIVITY: &str = "in the activity of the console";
+const IN_ACTIVITY: &str = "in the activity log of the console";
 
 /// Codes of the gateway's own errors, for peers of the older revisions.
 pub mod codes {
@@ -186,7 +186,7 @@ impl Error {
 
     /// The method does not exist.
     pub fn method_not_found(method: &str) -> Self {
-        let message = format!("there is no method `{}` here", cut(method));
+        let message = format!("unknown method `{}`", cut(method));
         Self::Refused(ErrorObject::new(code::METHOD_NOT_FOUND, message))
     }
 
@@ -214,7 +214,7 @@ impl Error {
             }
             client::Error::Call(CallError::Cancelled) => Self::Cancelled,
             client::Error::Call(CallError::InvalidParams { reason }) => {
-                Self::invalid_params(format!("the parameters cannot be sent: {reason}"))
+                Self::invalid_params(format!("cannot send the parameters: {reason}"))
             }
             other => Self::Broken {
                 server,
@@ -294,14 +294,14 @@ impl Error {
             Self::Refused(error) | Self::Memory(error) => error.parts().1?,
             Self::InitializationFailed { action, .. } => action.as_deref()?.into(),
             Self::Disabled { server } => {
-                format!("`switchboard enable {}` switches it on", shell_word(server)).into()
+                format!("enable it with `switchboard enable {}`", shell_word(server)).into()
             }
-            Self::TimedOut { .. } => "`requestTimeoutMs` of the server sets the limit".into(),
-            Self::Busy { .. } => "try again later, or raise its `maxInFlight`".into(),
-            Self::Crowded => "answer or end some, then try again".into(),
-            Self::Unanswered { .. } => "call it again to ask again".into(),
+            Self::TimedOut { .. } => "try again, or raise `requestTimeoutMs` of the server".into(),
+            Self::Busy { .. } => "try again later, or raise `maxInFlight` of the server".into(),
+            Self::Crowded => "answer or cancel some of them, then try again".into(),
+            Self::Unanswered { .. } => "send the request again to ask for approval again".into(),
             Self::Unapproved { server, item } => format!(
-                "`switchboard trust show {}` shows what it says",
+                "review it with `switchboard trust show {}`",
                 held(server, item.as_deref()).1
             )
             .into(),
@@ -369,25 +369,27 @@ impl Error {
             }
             Self::NotConnected { server } => {
                 let message = format!(
-                    "Server '{server}' is not connected (state: Disconnected): it is being stopped, and a call that was under way may have been carried out"
+                    "Server '{server}' is not connected (state: Disconnected): it is stopping, and a call in flight may have completed"
                 );
                 (codes::UNAVAILABLE, message, Some(named(server)))
             }
             Self::Lost { server, reason } => {
                 let reason = reader.told(reason, IN_ACTIVITY);
                 let message = format!(
-                    "server '{server}' was lost during the call, which it may have carried out: {reason}"
+                    "the connection to server '{server}' was lost during the call, which may have completed: {reason}"
                 );
                 (codes::UNAVAILABLE, message, Some(named(server)))
             }
             Self::TimedOut { server, after } => {
                 let message = format!(
-                    "server '{server}' did not answer within {after:.1?} and was told to stop"
+                    "server '{server}' did not answer within {after:.1?}, so the gateway cancelled the call"
                 );
                 (codes::TIMEOUT, message, Some(named(server)))
             }
             Self::Busy { server, waiting } => {
-                let message = format!("server '{server}' is busy and {waiting} calls wait for it");
+                let message = format!(
+                    "server '{server}' is busy: its queue is full (calls that wait: {waiting})"
+                );
                 (codes::BUSY, message, Some(named(server)))
             }
             Self::Indexing { retry_after } => {
@@ -396,12 +398,12 @@ impl Error {
                 (codes::INITIALIZING, message, Some(Raw::object(data)))
             }
             Self::SearchClosed => {
-                let message = "the gateway is stopping, and tools cannot be searched any more";
+                let message = "cannot search for tools: the gateway is stopping";
                 (codes::UNAVAILABLE, message.to_owned(), None)
             }
             Self::Unapproved { server, item } => {
                 let (what, _) = held(server, item.as_deref());
-                let message = format!("{what} is held back until a person approves it");
+                let message = format!("{what} is held until it is approved");
                 (code::INVALID_PARAMS, message, Some(named(server)))
             }
             Self::Denied { .. }
@@ -410,16 +412,16 @@ impl Error {
             | Self::Unasked { .. } => self.unapproved(reader),
             Self::Broken { server, reason } => {
                 let reason = reader.told(reason, IN_ACTIVITY);
-                let message = format!("server '{server}' gave no usable answer: {reason}");
+                let message = format!("server '{server}' gave an invalid answer: {reason}");
                 (code::INTERNAL, message, Some(named(server)))
             }
             Self::Cancelled => (code::INTERNAL, "the call was cancelled".to_owned(), None),
             Self::Input { server, reason } => {
-                let message = format!("server '{server}' cannot go on: {reason}");
+                let message = format!("server '{server}' cannot continue: {reason}");
                 (code::INTERNAL, message, Some(named(server)))
             }
             Self::Crowded => {
-                let message = "too many calls wait for answers of their clients";
+                let message = "too many calls wait for their clients to answer";
                 (codes::BUSY, message.to_owned(), None)
             }
         }
@@ -445,7 +447,7 @@ impl Error {
                 reason,
             } => {
                 let mut message = format!(
-                    "{server}:{} was not {done}: a person rejected the call",
+                    "{server}:{} was not {done}: the approver rejected the call",
                     cut(tool)
                 );
                 if let Some(reason) = reason {
@@ -460,7 +462,7 @@ impl Error {
                 after,
             } => {
                 let message = format!(
-                    "{server}:{} was not {done}: it needs a person's approval, and nobody answered within {} s",
+                    "{server}:{} was not {done}: it needs approval, and no approver answered within {} s",
                     cut(tool),
                     after.as_secs_f64()
                 );
@@ -468,7 +470,7 @@ impl Error {
             }
             Self::Unasked { server, why } => {
                 let message =
-                    format!("this needs a person's approval, and nobody could be asked: {why}");
+                    format!("this needs approval, but the gateway could not ask for it: {why}");
                 (codes::REFUSED, message, server, "unavailable")
             }
             other => return other.composed(reader),

@@ -104,7 +104,10 @@ impl Outbound {
         let others = queue.waiting.iter();
         let like = others.filter(|other| other.caller.principal == principal);
         if like.count() >= NOTIFICATIONS_MAX {
-            tracing::debug!(method = told.method, "Dropped a notification of a client.");
+            tracing::debug!(
+                method = told.method,
+                "Dropped a notification from a client, because too many wait."
+            );
             return false;
         }
         queue.waiting.push_back(told);

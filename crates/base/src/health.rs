@@ -67,7 +67,7 @@ impl Reason {
                 Self::new(&failure.message, failure.said.as_deref())
             }
             client::Error::InputRefused { method, reason } => Self::new(
-                &format!("the server needs input for `{method}` that it did not get"),
+                &format!("the server asked for input with `{method}` and did not get it"),
                 Some(&excerpt(reason)),
             ),
             other => Self::plain(&other.to_string()),
@@ -87,7 +87,7 @@ impl Reason {
     pub(crate) fn for_agents(&self, place: &str) -> String {
         let public = &self.public;
         match self.detail {
-            Some(_) => format!("{public}; its owner can read why {place}"),
+            Some(_) => format!("{public}; the user can read the details {place}"),
             None => public.to_string(),
         }
     }

@@ -122,7 +122,7 @@ fn render(
         text,
         "switchboard_calls_total",
         "counter",
-        "Requests carried to a server, by how they ended.",
+        "Requests forwarded to a server, by outcome.",
     )?;
     for (server, Meter(numbers)) in servers {
         for outcome in OutcomeKind::ALL {
@@ -140,7 +140,7 @@ fn render(
         text,
         name,
         "histogram",
-        "How long requests took, queueing included, waits for people not.",
+        "Duration of requests in seconds, with queueing, without waits for approvers.",
     )?;
     for (server, Meter(numbers)) in servers {
         let server = label("server", server);

@@ -91,7 +91,7 @@ fn report_dropped(method: &str, bytes: usize) {
             bytes,
             most = MESSAGE_BYTES,
             missed,
-            "Dropped a notification of a server: it is too long."
+            "Dropped a notification from a server, because it is too long."
         );
     });
 }

@@ -34,12 +34,12 @@ impl TokenSigner {
             Ok(Some(key)) => return Some(Self(key)),
             Ok(None) => {}
             Err(error) => {
-                tracing::warn!(%error, path = %path.display(), "The signing key is replaced: tokens from before are invalid.");
+                tracing::warn!(%error, path = %path.display(), "Cannot use the signing key, so the gateway replaces it; earlier tokens are invalid.");
             }
         }
         let signer = Self::new()?;
         if let Err(error) = write_private(path, &signer.0) {
-            tracing::warn!(%error, path = %path.display(), "Cannot keep the signing key: tokens are valid until the gateway stops.");
+            tracing::warn!(%error, path = %path.display(), "Cannot save the signing key; tokens are valid until the gateway stops.");
         }
         Some(signer)
     }
@@ -82,15 +82,15 @@ fn read_key(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
         Err(error) => return Err(error),
     };
     if !found.is_file() || found.len() != KEY_BYTES as u64 {
-        return Err(io::Error::other("it is no file with a key"));
+        return Err(io::Error::other("it is not a key file"));
     }
     #[cfg(unix)]
     if std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o077 != 0 {
-        return Err(io::Error::other("others can read it"));
+        return Err(io::Error::other("other users can read it"));
     }
     let key = fs::read(path)?.try_into();
     key.map(Some)
-        .map_err(|_| io::Error::other("it is no file with a key"))
+        .map_err(|_| io::Error::other("it is not a key file"))
 }
 
 impl std::fmt::Debug for TokenSigner {

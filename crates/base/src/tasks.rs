@@ -119,7 +119,7 @@ pub fn is_about_task(method: &str) -> bool {
 pub fn unclear(server: &str, error: &RawError) -> Error {
     Error::Broken {
         server: server.into(),
-        reason: Reason::plain(&format!("its answer about tasks cannot be read: {error}")),
+        reason: Reason::plain(&format!("cannot parse its task data: {error}")),
     }
 }
 
@@ -133,8 +133,7 @@ pub fn without_opening(result: Raw) -> Raw {
         return result;
     };
     let error = if error.code == code::URL_ELICITATION_REQUIRED {
-        let message =
-            "the server wants a person to open an address first, which a task cannot ask for";
+        let message = "the server asks the user to open a URL, which a task cannot do";
         ErrorObject::new(code::INTERNAL, message)
     } else {
         error

@@ -10,12 +10,12 @@ use crate::{Kind, digest::Digest, limits};
 
 /// A cursor that was not issued for this list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the cursor was not given out for this list")]
+#[error("invalid cursor: it was not issued for this list")]
 pub struct BadCursor;
 
 impl BadCursor {
     /// Advice for the caller, apart from the message.
-    pub const HINT: &str = "ask for the list again, without a cursor";
+    pub const HINT: &str = "request the list again, without a cursor";
 }
 
 /// The view that a cursor belongs to.

@@ -171,17 +171,17 @@ impl Entry {
 /// The reason why an item is left out. The message follows "it".
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum ItemError {
-    #[error("is not an object that can be read")]
+    #[error("is not a valid object")]
     NotAnObject,
-    #[error("does not say what it is called")]
+    #[error("has no name")]
     NoKey,
-    #[error("says more than once what it is called")]
+    #[error("has more than one name")]
     TwoKeys,
-    #[error("is called by something that is not text")]
+    #[error("has a name that is not a string")]
     NotText,
-    #[error("has a name of more than {} bytes", limits::KEY_BYTES)]
+    #[error("has a name longer than {} bytes", limits::KEY_BYTES)]
     TooLong,
-    #[error("has the same name as one before it, {}", quoted(.0))]
+    #[error("has the same name as an earlier one, {}", quoted(.0))]
     Taken(Arc<str>),
 }
 

@@ -262,12 +262,17 @@ impl List {
             match entry {
                 Ok(entry) => entries.extend(entry),
                 Err(fault) => problems
-                    .note(|| format!("{}[{position}] is left out: it {fault}", kind.list_member())),
+                    .note(|| format!("{}[{position}] is ignored: it {fault}", kind.list_member())),
             }
         }
         if offered.len() > taken.len() {
             let member = kind.list_member();
-            problems.note(|| format!("{member} are cut off after {} items", limits::ITEMS));
+            problems.note(|| {
+                format!(
+                    "{member} are cut off after the first {} items",
+                    limits::ITEMS
+                )
+            });
             problems.count += offered.len() - taken.len() - 1;
         }
         let mut hashed: Vec<_> = (0..entries.len())

@@ -69,29 +69,27 @@ impl Held {
 #[non_exhaustive]
 pub enum SnapshotError {
     /// The file is something else.
-    #[error("not a snapshot of a server's tools, so it is left alone")]
+    #[error("the file is not a snapshot of a server's tools, so it is ignored")]
     NotASnapshot,
     /// The file was written by another version of this program.
     #[error(
-        "a snapshot of version {0}, which this program does not read, so the server is asked again"
+        "the snapshot has version {0}, which this program cannot read, so the server is asked for its tools again"
     )]
     Version(u64),
     /// The file was truncated or changed.
-    #[error("the snapshot is damaged, so the server is asked again")]
+    #[error("the snapshot is damaged, so the server is asked for its tools again")]
     Damaged,
     /// The checksum is right, but the first line is not one that this program writes.
-    #[error("the head of the snapshot cannot be read, so the server is asked again")]
+    #[error("the header of the snapshot is invalid, so the server is asked for its tools again")]
     Head(#[source] serde_json::Error),
     /// The checksum is right, but an item is not JSON.
-    #[error("an item of the snapshot cannot be read, so the server is asked again")]
+    #[error("an item of the snapshot is invalid, so the server is asked for its tools again")]
     Item(#[source] RawError),
     /// The snapshot has more than [`limits::SNAPSHOT_BYTES`].
-    #[error("{0} bytes are too many for a snapshot (at most {max})", max = limits::SNAPSHOT_BYTES)]
+    #[error("the snapshot has {0} bytes, but at most {max} are allowed", max = limits::SNAPSHOT_BYTES)]
     TooLarge(u64),
     /// The file has the name of another server's snapshot.
-    #[error(
-        "the snapshot of {server:?} is in a file that is not called {expected:?}, so it is left alone"
-    )]
+    #[error("the snapshot of {server:?} must be in a file named {expected:?}, so it is ignored")]
     Misplaced {
         /// The server of the snapshot.
         server: String,

@@ -104,7 +104,7 @@ pub(crate) fn copy(text: &str, file: &Path, backups: &Path, id: &str) -> Result<
 
 /// An unused name for a backup. Names sort by time.
 pub(crate) fn free_id(backups: &Path, client: &str) -> Result<String, Error> {
-    switchboard_files::create_dir(backups).map_err(Error::io("make", backups))?;
+    switchboard_files::create_dir(backups).map_err(Error::io("create", backups))?;
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -123,8 +123,8 @@ pub(crate) fn free_id(backups: &Path, client: &str) -> Result<String, Error> {
         .map(|stamp| format!("{stamp}-{client}"))
         .ok_or_else(|| Error::Unfit {
             file: backups.to_owned(),
-            why: "has no room for another backup",
-            fix: Some("move some away"),
+            why: "has no free name for another backup",
+            fix: Some("move some backups away"),
         })
 }
 

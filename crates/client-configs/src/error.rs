@@ -21,10 +21,10 @@ pub enum Error {
         nearest: Option<Client>,
     },
     /// The home folder is not known.
-    #[error("the home folder is not known")]
+    #[error("your home directory is unknown")]
     NoHome,
     /// The client has no configuration file.
-    #[error("{} has no configuration here", client.title())]
+    #[error("{} has no configuration", client.title())]
     NotConfigured {
         /// The client.
         client: Client,
@@ -65,7 +65,7 @@ pub enum Error {
         message: String,
     },
     /// Another entry has the name of the gateway's entry.
-    #[error("{} has another server called `{name}` ({holder})", file.display())]
+    #[error("{} already has another server named `{name}` ({holder})", file.display())]
     NameTaken {
         /// The file.
         file: PathBuf,
@@ -75,7 +75,7 @@ pub enum Error {
         holder: String,
     },
     /// The gateway's entry cannot be written.
-    #[error("the gateway cannot be entered into a configuration: {why}")]
+    #[error("cannot add the gateway to a client: {why}")]
     Gateway {
         /// The problem with the name, the program or an argument.
         why: String,
@@ -93,7 +93,7 @@ pub enum Error {
         client: Option<Client>,
     },
     /// The file has changed since, so its change cannot be undone.
-    #[error("{} has changed since the gateway was taken out", file.display())]
+    #[error("{} has changed since the gateway was removed from it", file.display())]
     CannotUndo {
         /// The file.
         file: PathBuf,
@@ -101,7 +101,7 @@ pub enum Error {
         backup: PathBuf,
     },
     /// The manifest of a backup is malformed.
-    #[error("{} is no note about a backup", file.display())]
+    #[error("{} is not the manifest of a backup", file.display())]
     Manifest {
         /// The manifest.
         file: PathBuf,
@@ -132,12 +132,12 @@ impl Error {
         Some(match self {
             Self::UnknownClient { nearest, .. } => suggestion(*nearest).into(),
             Self::NoHome => "set HOME".into(),
-            Self::NotConfigured { looked, .. } => format!("looked at {}", Paths(looked)).into(),
+            Self::NotConfigured { looked, .. } => format!("looked for {}", Paths(looked)).into(),
             Self::Unfit { fix, .. } => (*fix)?.into(),
             Self::NameTaken { .. } => "choose another name for the gateway".into(),
-            Self::Changed { .. } => "look at the new difference and try again".into(),
+            Self::Changed { .. } => "review the new diff and try again".into(),
             Self::CannotUndo { backup, .. } => {
-                format!("what it was before is in {}", backup.display()).into()
+                format!("its previous content is in {}", backup.display()).into()
             }
             Self::Manifest { .. } => "move it away".into(),
             Self::Io { .. }

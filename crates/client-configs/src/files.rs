@@ -26,13 +26,13 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Error> {
         }
         Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
             return Err(unfit(
-                "is larger than 8 MiB, which no configuration is",
+                "is larger than 8 MiB, the limit for a configuration",
                 None,
             ));
         }
         bytes => bytes.map_err(Error::io("read", path))?,
     };
-    let not_text = |_| unfit("is not UTF-8 text", Some("save it as such"));
+    let not_text = |_| unfit("is not UTF-8 text", Some("save it as UTF-8"));
     String::from_utf8(bytes).map(Some).map_err(not_text)
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Error> {
 /// private to its owner; an existing one keeps its mode.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
+    fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
     switchboard_files::replace(path, text.as_bytes(), Mode::Keep).map_err(Error::io("write", path))
 }
 

@@ -91,9 +91,7 @@ impl Reader {
             .find_map(|key| self.members.get(*key)?.as_str());
         let kind = kind.unwrap_or_default().to_ascii_lowercase();
         if matches!(kind.as_str(), "ws" | "websocket" | "sdk") {
-            return Err(format!(
-                "it is reached over `{kind}`, which is not supported"
-            ));
+            return Err(format!("its transport `{kind}` is not supported"));
         }
         let command = self
             .members
@@ -110,7 +108,7 @@ impl Reader {
         match (command, url) {
             (Some(command), url) => {
                 if url.is_some() {
-                    self.note("its url was left out, since it has a command".to_owned());
+                    self.note("its `url` is not imported, because it has a `command`".to_owned());
                 }
                 self.local(command)
             }
@@ -118,9 +116,10 @@ impl Reader {
                 self.remote(&url, is_sse);
                 Ok(())
             }
-            (None, None) if self.members.contains_key("settings") => {
-                Err("it belongs to an extension of the editor, which keeps its command".to_owned())
-            }
+            (None, None) if self.members.contains_key("settings") => Err(
+                "an extension of the editor starts it, and the file does not contain its command"
+                    .to_owned(),
+            ),
             (None, None) => Err("it has neither a command nor a url".to_owned()),
         }
     }
@@ -169,7 +168,8 @@ impl Reader {
             self.entry.insert("cwd".to_owned(), folder.into());
         }
         if self.members.remove("envFile").is_some() {
-            let note = "its envFile is not read; put what is needed into env".to_owned();
+            let note = "its `envFile` is not imported; copy the variables that it needs to `env`"
+                .to_owned();
             self.note(note);
         }
         Ok(())
@@ -200,7 +200,7 @@ impl Reader {
                 .remove(key)
                 .is_some_and(|value| value != json!(true))
             {
-                let note = format!("its sign-in settings (`{key}`) are not carried over");
+                let note = format!("its authentication settings (`{key}`) are not imported");
                 self.note(note);
             }
         }
@@ -260,7 +260,7 @@ impl Reader {
         let left = self.members.keys().map(String::as_str);
         let left: Vec<_> = left.filter(|key| !SUPERFLUOUS.contains(key)).collect();
         if !left.is_empty() {
-            self.note(format!("not carried over: {}", left.join(", ")));
+            self.note(format!("not imported: {}", left.join(", ")));
         }
     }
 
@@ -269,7 +269,9 @@ impl Reader {
             Some(Value::String(text)) if !text.is_empty() => Some(text),
             Some(Value::String(_) | Value::Null) | None => None,
             Some(_) => {
-                self.note(format!("its {key} is not a string and was left out"));
+                self.note(format!(
+                    "`{key}` is not imported, because it is not a string"
+                ));
                 None
             }
         }
@@ -280,7 +282,7 @@ impl Reader {
             Some(Value::Array(values)) => Some(self.texts(&values, key)),
             Some(Value::Null) | None => None,
             Some(_) => {
-                self.note(format!("its {key} is not a list and was left out"));
+                self.note(format!("`{key}` is not imported, because it is not a list"));
                 None
             }
         }
@@ -291,7 +293,9 @@ impl Reader {
             Some(Value::Object(members)) => members,
             Some(Value::Null) | None => Map::new(),
             Some(_) => {
-                self.note(format!("its {key} is not an object and was left out"));
+                self.note(format!(
+                    "`{key}` is not imported, because it is not an object"
+                ));
                 Map::new()
             }
         }
@@ -307,7 +311,9 @@ impl Reader {
                         let text = self.translate(&text);
                         map.insert(name, text.into());
                     }
-                    None => self.note(format!("{name} in {key} is not a string and was left out")),
+                    None => self.note(format!(
+                        "`{name}` in `{key}` is not imported, because it is not a string"
+                    )),
                 }
             }
         }
@@ -325,7 +331,7 @@ impl Reader {
         let texts: Vec<_> = values.iter().filter_map(plain).collect();
         if texts.len() < given {
             self.note(format!(
-                "something in {key} is not a string and was left out"
+                "a value in `{key}` is not imported, because it is not a string"
             ));
         }
         texts

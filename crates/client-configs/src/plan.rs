@@ -42,14 +42,14 @@ impl GatewayEntry {
             return refuse("the path of the program is not UTF-8 text");
         };
         if !self.program.is_absolute() {
-            return refuse("the path of the program must be a whole one");
+            return refuse("the path of the program must be absolute");
         }
         if self.name.is_empty() || self.name.len() > 64 {
-            return refuse("its name must have 1 to 64 letters");
+            return refuse("its name must have 1 to 64 characters");
         }
         let allowed = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
         if !self.name.chars().all(allowed) {
-            return refuse("its name may hold letters, digits, `_`, `-` and `.` only");
+            return refuse("its name may contain only letters, digits, `_`, `-` and `.`");
         }
         let stdio = std::iter::once("stdio".to_owned());
         Ok((program, stdio.chain(self.args.iter().cloned()).collect()))
@@ -109,7 +109,7 @@ pub fn plan_connect(client: Client, dirs: &Dirs, gateway: &GatewayEntry) -> Resu
         let is_gateway = imported.as_ref().is_ok_and(|imported| gateway.is(imported));
         if name != gateway.name {
             if is_gateway {
-                notes.push(format!("the gateway is there as `{name}` too"));
+                notes.push(format!("the gateway is also configured as `{name}`"));
             }
             continue;
         }
@@ -218,18 +218,18 @@ fn target(client: Client, dirs: &Dirs) -> PathBuf {
 
 fn taken(file: &Path, name: String, holder: Option<&Imported>) -> Error {
     let holder = match holder {
-        None => "which cannot be understood".to_owned(),
+        None => "its entry is invalid".to_owned(),
         Some(holder) => match (holder.command(), holder.entry.get("url")) {
             (Some((program, _)), _) => format!("it starts {program}"),
             (None, Some(url)) => {
                 // The part after the path may contain a key.
                 let url = url.as_str().unwrap_or_default();
                 format!(
-                    "it calls {}",
+                    "it connects to {}",
                     url.split(['?', '#']).next().unwrap_or_default()
                 )
             }
-            (None, None) => "which does nothing known".to_owned(),
+            (None, None) => "it has neither a command nor a url".to_owned(),
         },
     };
     Error::NameTaken {

@@ -77,7 +77,7 @@ pub fn read_file(path: &Path, dirs: &Dirs) -> Result<Found, Error> {
         return Err(Error::Unfit {
             file: path.to_owned(),
             why: "does not exist",
-            fix: Some("check the spelling, and the folder that you are in"),
+            fix: Some("check the spelling and the current directory"),
         });
     };
     let client = guess(path, &text)?;
@@ -94,7 +94,7 @@ fn read_text(
     if text.trim().is_empty() {
         return Err(Error::Unfit {
             file: file.to_owned(),
-            why: "is empty, so there is nothing to take over",
+            why: "is empty, so there is nothing to import",
             fix: None,
         });
     }
@@ -140,17 +140,17 @@ impl Found {
         let mut imported = match import(self.client, owner, name, entry) {
             Ok(imported) => imported,
             Err(why) => {
-                self.notes.push(format!("`{name}` was left out: {why}"));
+                self.notes.push(format!("`{name}` is skipped: {why}"));
                 return;
             }
         };
         if imported.is_gateway() {
-            let note = format!("`{name}` was left out: it is the gateway itself");
+            let note = format!("`{name}` is skipped: it is the gateway itself");
             self.notes.push(note);
             return;
         }
         if self.servers.len() >= SERVERS {
-            let note = format!("only the first {SERVERS} servers were taken over");
+            let note = format!("only the first {SERVERS} servers are imported");
             // A repeated note is dropped.
             if self.notes.last() != Some(&note) {
                 self.notes.push(note);
@@ -159,7 +159,7 @@ impl Found {
         }
         imported.name = allowed_name(name);
         if imported.name != name {
-            let note = format!("its name was changed from `{name}`, which cannot be used here");
+            let note = format!("it is renamed from `{name}`, which is not a valid server name");
             imported.notes.push(note);
         }
         if let Some(project) = project {
@@ -170,7 +170,7 @@ impl Found {
             }
             imported
                 .notes
-                .push(format!("it was set up for the project {project} only"));
+                .push(format!("it was configured only for the project {project}"));
         }
         let base = imported.name.clone();
         let mut number = 2;
@@ -305,8 +305,8 @@ fn anonymous_keys(file: &Path, text: &str) -> Result<&'static [&'static str], Er
     }
     Err(Error::Unfit {
         file: file.to_owned(),
-        why: "has no servers in any form that is known: mcpServers, servers, context_servers, \
-              mcp or mcp_servers",
+        why: "has no servers under a known key: mcpServers, servers, context_servers, mcp or \
+              mcp_servers",
         fix: None,
     })
 }

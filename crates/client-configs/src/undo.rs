@@ -52,12 +52,12 @@ impl How {
     /// A description for the user.
     pub const fn message(&self) -> &'static str {
         match self {
-            Self::Restored => "the file is as it was before",
-            Self::Deleted => "the file was deleted; it had been made for the gateway",
+            Self::Restored => "the file has its previous content again",
+            Self::Deleted => "the file was deleted, because it had been created for the gateway",
             Self::EntryRemoved { .. } => {
-                "the file has other changes since; only the gateway's entry was taken out"
+                "only the gateway's entry was removed, because the file has other changes"
             }
-            Self::AlreadyGone => "the gateway's entry was gone already; nothing was changed",
+            Self::AlreadyGone => "the gateway's entry was already gone; nothing was changed",
         }
     }
 }

@@ -56,7 +56,7 @@ impl Translator {
             } else {
                 if variables != Variables::None && variables != Variables::OpenCode {
                     self.notes.push(format!(
-                        "`${{{inside}}}` means nothing here; it was kept as plain text"
+                        "`${{{inside}}}` is not a known variable; it stays literal text"
                     ));
                 }
                 result.push_str("$${");
@@ -78,8 +78,8 @@ impl Translator {
                 Some(("file", path)) => {
                     let name = self.secret_name(path);
                     self.notes.push(format!(
-                        "the contents of the file {path} become ${{secret:{name}}}; store them \
-                         under that name"
+                        "the content of the file {path} becomes ${{secret:{name}}}; store it with \
+                         `switchboard secret set {name}`"
                     ));
                     result.push_str(&secret(&name));
                 }
@@ -122,13 +122,14 @@ impl Translator {
             {
                 let name = self.secret_name(id);
                 self.notes.push(format!(
-                    "`${{{kind}:{id}}}` becomes ${{secret:{name}}}; store it under that name"
+                    "`${{{kind}:{id}}}` becomes ${{secret:{name}}}; store it with `switchboard \
+                     secret set {name}`"
                 ));
                 Some(secret(&name))
             }
             Some((name, default)) if braces && is_name(name) && default.starts_with('-') => {
                 self.notes.push(format!(
-                    "the value `{}` for when {name} is not set is not carried over; set {name}",
+                    "the default value `{}` of {name} is not imported; set {name}",
                     &default[1..]
                 ));
                 Some(env(name))

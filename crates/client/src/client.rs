@@ -244,7 +244,7 @@ impl Client {
     pub async fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
         let Some(own) = &self.handle.shared.handlers.roots else {
             return Err(Error::NotOffered {
-                what: "roots to a client that was built without them".to_owned(),
+                what: "roots, because this client was built without them".to_owned(),
             });
         };
         *own.write() = roots.into_iter().collect();

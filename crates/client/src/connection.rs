@@ -121,7 +121,7 @@ impl Shared {
             .as_ref()
             .is_some_and(|params| !params.is_object())
         {
-            let reason = "expected a JSON object".into();
+            let reason = "they are not a JSON object".into();
             return Err(CallError::InvalidParams { reason });
         }
         let id = self.ids.draw();
@@ -199,7 +199,7 @@ impl Shared {
             }
             Err(error) => {
                 self.left_out.report(|missed| {
-                    tracing::warn!(target: "switchboard::list", tool, %error, missed, "left out a tool");
+                    tracing::warn!(target: "switchboard::list", tool, %error, missed, "Ignored a tool with invalid header annotations.");
                 });
                 false
             }

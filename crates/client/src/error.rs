@@ -11,10 +11,10 @@ pub enum Error {
     #[error(transparent)]
     Call(#[from] CallError),
     /// The server responded with an error.
-    #[error("the server answered: {0}")]
+    #[error("the server returned an error: {0}")]
     Server(ErrorObject),
     /// The server responded, but the response is not valid for the method.
-    #[error("the answer to `{method}` cannot be read")]
+    #[error("the response to `{method}` is invalid")]
     UnexpectedAnswer {
         /// The method of the call.
         method: String,
@@ -23,7 +23,7 @@ pub enum Error {
         source: serde_json::Error,
     },
     /// The server kept asking for input, or returning pages, without end.
-    #[error("the answer to `{method}` has no end: {reason}")]
+    #[error("the response to `{method}` does not end: {reason}")]
     Endless {
         /// The method of the call.
         method: String,
@@ -31,7 +31,7 @@ pub enum Error {
         reason: &'static str,
     },
     /// The server needs input for which this client has no handler, or whose handler refused.
-    #[error("the server needs input for `{method}` that it did not get: {reason}")]
+    #[error("the server did not get the input that it needs for `{method}`: {reason}")]
     InputRefused {
         /// The method of the call.
         method: String,
@@ -39,7 +39,7 @@ pub enum Error {
         reason: String,
     },
     /// An argument cannot be sent.
-    #[error("{what} cannot be written as JSON")]
+    #[error("cannot encode {what} as JSON")]
     InvalidArgument {
         /// The argument.
         what: &'static str,

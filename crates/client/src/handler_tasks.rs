@@ -80,6 +80,6 @@ fn tell(handlers: &Handlers, news: Notification) {
     if let Some(handler) = &handlers.notification
         && catch_unwind(AssertUnwindSafe(|| handler(news))).is_err()
     {
-        tracing::error!(target: "switchboard::handler", "a notification handler panicked");
+        tracing::error!(target: "switchboard::handler", "A notification handler panicked.");
     }
 }

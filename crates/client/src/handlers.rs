@@ -101,7 +101,7 @@ impl Handlers {
         if let Some(handler) = &self.violation
             && catch_unwind(AssertUnwindSafe(|| handler(what))).is_err()
         {
-            tracing::error!(target: "switchboard::handler", "a handler of violations panicked");
+            tracing::error!(target: "switchboard::handler", "A violation handler panicked.");
         }
     }
 
@@ -126,7 +126,7 @@ impl Handlers {
             }
             (None, _, Some(handler)) => calm(|| handler(method, params)),
             (None, _, None) => {
-                let message = format!("this client does not answer `{method}`");
+                let message = format!("this client does not support `{method}`");
                 Err(ErrorObject::new(code::METHOD_NOT_FOUND, message))
             }
         }
@@ -179,7 +179,7 @@ where
         let handler = Arc::clone(&handler);
         Box::pin(async move {
             let question = question.map_err(|error| {
-                ErrorObject::new(code::INVALID_PARAMS, format!("cannot be read: {error}"))
+                ErrorObject::new(code::INVALID_PARAMS, format!("invalid parameters: {error}"))
             })?;
             to_raw(&handler(question).await?)
         })
@@ -206,7 +206,7 @@ async fn calmly(mut answering: Answering) -> Result<Raw, ErrorObject> {
 
 fn calm<T>(run: impl FnOnce() -> T) -> Result<T, ErrorObject> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|_| {
-        tracing::error!(target: "switchboard::handler", "a request handler panicked");
-        ErrorObject::new(code::INTERNAL, "the client failed to answer")
+        tracing::error!(target: "switchboard::handler", "A request handler panicked.");
+        ErrorObject::new(code::INTERNAL, "the client failed to respond")
     })
 }

@@ -41,13 +41,10 @@ pub enum UnclearInput {
     #[error("its input requests are ambiguous: {0}")]
     Ambiguous(#[from] RawError),
     /// There are more than [`InputRequired::QUESTIONS_MAX`] input requests.
-    #[error(
-        "it asks more than {} questions at a time",
-        InputRequired::QUESTIONS_MAX
-    )]
+    #[error("it has more than {} input requests", InputRequired::QUESTIONS_MAX)]
     TooMany,
     /// A member does not have the type that the protocol requires.
-    #[error("its input requests cannot be read: {what} has to be {kind}")]
+    #[error("its input requests are invalid: {what} must be {kind}")]
     Shape {
         /// The member.
         what: &'static str,

@@ -84,7 +84,7 @@ impl<T: Listed> Pages<T> {
         };
         self.fetched += 1;
         if self.fetched > PAGES_MAX {
-            return Err(endless::<T>("too many pages"));
+            return Err(endless::<T>("the server returned too many pages"));
         }
         let call = Call::of(&self.handle, T::METHOD, Ok(params));
         Ok(Some(call.into_future()))
@@ -92,7 +92,7 @@ impl<T: Listed> Pages<T> {
 
     fn take_in(&mut self, page: &Raw) -> Result<(), Error> {
         let Some(items) = page.member(T::MEMBER).and_then(|items| items.elements()) else {
-            let what = format!("there is no list of `{}` in it", T::MEMBER);
+            let what = format!("it has no list `{}`", T::MEMBER);
             return Err(Error::unexpected(T::METHOD, what));
         };
         let shared = &self.handle.shared;
@@ -103,7 +103,7 @@ impl<T: Listed> Pages<T> {
                 Ok(_) => {}
                 Err(error) => {
                     shared.left_out.report(|missed| {
-                        tracing::warn!(target: "switchboard::list", method = T::METHOD, %error, missed, "left out an item that cannot be read");
+                        tracing::warn!(target: "switchboard::list", method = T::METHOD, %error, missed, "Ignored an invalid item.");
                     });
                 }
             }
@@ -121,7 +121,7 @@ impl<T: Listed> Pages<T> {
         match &self.next {
             Next::After(cursor) if self.asked.as_ref() == Some(cursor) => {
                 self.next = Next::Nothing;
-                Err(endless::<T>("the same page again and again"))
+                Err(endless::<T>("the server keeps returning the same page"))
             }
             _ => Ok(()),
         }

@@ -90,7 +90,7 @@ impl Round {
                 ResultKind::Complete => return Ok(answer),
                 ResultKind::InputRequired(asked) => asked,
                 ResultKind::Unknown(kind) => {
-                    let what = format!("a result of the unknown kind {kind:?}");
+                    let what = format!("unknown result type {kind:?}");
                     return Err(Error::unexpected(&request.method, what));
                 }
             };

@@ -367,9 +367,11 @@ fn refusal(ended: Result<Reply, CallError>) -> Error {
         Err(error) => error.into(),
         Ok(Reply::Answered(response)) => match response.outcome {
             Outcome::Error(error) => Error::Server(error),
-            Outcome::Result(_) => Error::unexpected(method::LISTEN, "it ended before it opened"),
+            Outcome::Result(_) => {
+                Error::unexpected(method::LISTEN, "the stream ended before it opened")
+            }
         },
-        Ok(Reply::Sent) => Error::unexpected(method::LISTEN, "it has no answer"),
+        Ok(Reply::Sent) => Error::unexpected(method::LISTEN, "the stream got no response"),
     }
 }
 
@@ -379,6 +381,6 @@ fn subscription_id(params: &Raw) -> Option<Id> {
 
 fn report(what: &str, result: &Result<(), Error>) {
     if let Err(error) = result {
-        tracing::warn!(target: "switchboard::connection", %error, "could not establish the {what} again");
+        tracing::warn!(target: "switchboard::connection", %error, "Cannot restore the {what}.");
     }
 }

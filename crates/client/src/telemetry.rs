@@ -76,7 +76,7 @@ pub(crate) fn violation(what: &Violation<'_>) {
             tracing::warn!(name: "protocol.violation", target: TARGET, reason, "protocol.violation");
         }
         Violation::More { count, bytes } => {
-            let reason = "more of the same";
+            let reason = "more violations";
             tracing::warn!(name: "protocol.violation", target: TARGET, reason, missed = count, missed_bytes = bytes, "protocol.violation");
         }
     }

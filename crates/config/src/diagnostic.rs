@@ -104,7 +104,7 @@ impl Problems {
             .map(|(at, message, hint)| problem(file, text, at, message, hint))
             .collect();
         if self.more > 0 {
-            let message = format!("and {} more problems", self.more);
+            let message = format!("further problems that are not shown: {}", self.more);
             report.push(problem(file, text, last, message, None));
         }
         report

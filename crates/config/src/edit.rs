@@ -26,7 +26,7 @@ const FILE: &str = "switchboard.json";
 pub enum EditError {
     /// The text is not JSON, or would not be after the edit.
     #[error(
-        "the configuration has to be mended before it can be changed\n{}",
+        "cannot change the configuration, because it has errors\n{}",
         lines(problems)
     )]
     Text {
@@ -34,7 +34,7 @@ pub enum EditError {
         problems: Vec<Diagnostic>,
     },
     /// A value that has to be an object is not one.
-    #[error("{what} is not an object, so it cannot be changed")]
+    #[error("cannot change {what}: it is not an object")]
     Shape {
         /// The name of the value.
         what: String,
@@ -43,7 +43,7 @@ pub enum EditError {
     #[error("{0}")]
     Name(NameError),
     /// The new server's entry is invalid.
-    #[error("the server {name:?} cannot be added: {}", messages(problems))]
+    #[error("cannot add the server {name:?}: {}", messages(problems))]
     Entry {
         /// The server.
         name: String,
@@ -51,7 +51,7 @@ pub enum EditError {
         problems: Vec<Diagnostic>,
     },
     /// A server of this name exists.
-    #[error("there is a server {name:?} already")]
+    #[error("the server {name:?} already exists")]
     Exists {
         /// The server.
         name: String,

@@ -34,7 +34,8 @@ pub struct Home {
 pub enum HomeError {
     /// Neither a home nor the user's home directory is known.
     #[error(
-        "no home: neither --home nor SWITCHBOARD_HOME is given and the user's folder is unknown"
+        "cannot find the home of Switchboard: neither --home nor SWITCHBOARD_HOME is set, and your \
+         home directory is unknown"
     )]
     Unknown,
     /// The given path cannot be used.
@@ -49,7 +50,7 @@ pub enum HomeError {
         source: io::Error,
     },
     /// A directory cannot be created, or not with the required mode.
-    #[error("cannot prepare the folder {}", path.display())]
+    #[error("cannot prepare the directory {}", path.display())]
     Create {
         /// The directory.
         path: PathBuf,
@@ -67,7 +68,7 @@ pub enum HomeError {
     },
     /// The socket's path is longer than systems allow.
     #[error(
-        "the path {} has {} bytes, and a socket's may have {SOCKET_PATH_MAX}",
+        "the path {} has {} bytes, but a socket's path may have at most {SOCKET_PATH_MAX}",
         path.display(), path.as_os_str().len()
     )]
     TooLong {
@@ -81,10 +82,12 @@ impl HomeError {
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::Unknown => "give --home DIR".into(),
-            Self::Path { .. } => "give the path of a folder or file that you may write to".into(),
-            Self::Create { .. } => "check who owns it, or give another --home DIR".into(),
+            Self::Path { .. } => {
+                "give the path of a directory or file that you can write to".into()
+            }
+            Self::Create { .. } => "check its owner and mode, or give another --home DIR".into(),
             Self::ServerDir { .. } => {
-                "move away what is there, or give the server a \"cwd\"".into()
+                "move the existing entry away, or set \"cwd\" for the server".into()
             }
             Self::TooLong { .. } => "give a shorter --home DIR".into(),
         })

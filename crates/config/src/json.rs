@@ -101,9 +101,7 @@ pub(crate) fn read<'a>(text: &'a str, problems: &mut Problems) -> Result<Option<
     let node = reader.value()?;
     match reader.peek_trivia()? {
         None => Ok(Some(node)),
-        Some(found) => {
-            Err(reader.unexpected(found, "nothing more may follow the end of the outer object"))
-        }
+        Some(found) => Err(reader.unexpected(found, "the end of the file is expected here")),
     }
 }
 
@@ -178,7 +176,7 @@ impl<'a> Reader<'a, '_> {
         if self.depth == DEPTH_MAX {
             return Err(self.fail(
                 self.at,
-                format!("objects and lists may nest {DEPTH_MAX} deep and no deeper"),
+                format!("objects and lists are nested more than {DEPTH_MAX} levels deep"),
             ));
         }
         self.depth += 1;
@@ -198,14 +196,14 @@ impl<'a> Reader<'a, '_> {
                 Some(found) => {
                     return Err(self.unexpected(found, "a key in double quotes is expected here"));
                 }
-                None => return Err(self.fail(open, "this object is not closed; a } is missing")),
+                None => return Err(self.fail(open, "this object is not closed: a } is missing")),
             }
             let at = self.at;
             let key = self.string()?;
             match self.peek_trivia()? {
                 Some(b':') => self.at += 1,
                 Some(found) => return Err(self.unexpected(found, "a : is expected after the key")),
-                None => return Err(self.fail(open, "this object is not closed; a } is missing")),
+                None => return Err(self.fail(open, "this object is not closed: a } is missing")),
             }
             let node = self.value()?;
             self.comma(b'}', &node)?;
@@ -223,7 +221,7 @@ impl<'a> Reader<'a, '_> {
             match self.peek_trivia()? {
                 Some(b']') => break,
                 Some(_) => {}
-                None => return Err(self.fail(open, "this list is not closed; a ] is missing")),
+                None => return Err(self.fail(open, "this list is not closed: a ] is missing")),
             }
             let node = self.value()?;
             self.comma(b']', &node)?;
@@ -274,8 +272,8 @@ impl<'a> Reader<'a, '_> {
             let (line, column) = place(self.text, *first);
             self.problems.add_with_hint(
                 *at,
-                format!("{} is here twice", quote(key)),
-                format!("the other one is at {line}:{column}; remove one of them"),
+                format!("duplicate key {}", quote(key)),
+                format!("the first one is at {line}:{column}; remove one of them"),
             );
         }
     }
@@ -291,7 +289,7 @@ impl<'a> Reader<'a, '_> {
                 .iter()
                 .position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')
             else {
-                return Err(self.fail(open, "this string is not closed; a \" is missing"));
+                return Err(self.fail(open, "this string is not closed: a \" is missing"));
             };
             let found = rest[length];
             self.at += length;
@@ -314,13 +312,13 @@ impl<'a> Reader<'a, '_> {
                 b'\n' | b'\r' => {
                     return Err(self.fail(
                         open,
-                        "this string does not end on its line; a \" is missing",
+                        "this string does not end on its line: a \" is missing",
                     ));
                 }
                 other => {
                     return Err(self.fail(
                         self.at,
-                        format!("a string holds this character only as \\u{other:04x}"),
+                        format!("a string must contain this character as \\u{other:04x}"),
                     ));
                 }
             }
@@ -349,14 +347,14 @@ impl<'a> Reader<'a, '_> {
                     units.push(self.four_digits(start)?);
                 }
                 let Some(Ok(character)) = char::decode_utf16(units.iter().copied()).next() else {
-                    let (message, hint) = ("this is half a character", "write both halves");
+                    let (message, hint) = ("this is half of a surrogate pair", "write both halves");
                     self.problems.add_with_hint(start, message, hint);
                     return Err(Broken);
                 };
                 character
             }
             _ => {
-                let (message, hint) = ("a string has no such escape", "write \\\\ for a backslash");
+                let (message, hint) = ("unknown escape in a string", "write \\\\ for a backslash");
                 self.problems.add_with_hint(start, message, hint);
                 return Err(Broken);
             }
@@ -370,7 +368,7 @@ impl<'a> Reader<'a, '_> {
             .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
             .and_then(|digits| u16::from_str_radix(digits, 16).ok());
         self.at += 4;
-        digits.ok_or_else(|| self.fail(escape, "\\u takes four hexadecimal digits"))
+        digits.ok_or_else(|| self.fail(escape, "\\u must have four hexadecimal digits"))
     }
 
     fn number(&mut self) -> Result<Json<'a>, Broken> {
@@ -404,7 +402,7 @@ impl<'a> Reader<'a, '_> {
         }
         let hint = match word.to_ascii_lowercase().as_str() {
             lower @ ("true" | "false" | "null") => format!("write {lower}"),
-            _ => "a string stands in double quotes".to_owned(),
+            _ => "put strings in double quotes".to_owned(),
         };
         self.problems
             .add_with_hint(start, format!("{} is not a value", quote(word)), hint);
@@ -418,7 +416,7 @@ impl<'a> Reader<'a, '_> {
                 self.at = at;
                 Ok(self.text.as_bytes().get(at).copied())
             }
-            Err(comment) => Err(self.fail(comment, "this comment is not closed; a */ is missing")),
+            Err(comment) => Err(self.fail(comment, "this comment is not closed: a */ is missing")),
         }
     }
 
@@ -440,10 +438,10 @@ impl<'a> Reader<'a, '_> {
         match found.as_str() {
             "'" => self
                 .problems
-                .add_with_hint(at, message, "strings stand in double quotes"),
+                .add_with_hint(at, message, "put strings in double quotes"),
             "#" => self
                 .problems
-                .add_with_hint(at, message, "a comment starts with //"),
+                .add_with_hint(at, message, "start comments with //"),
             _ => self.problems.add(at, message),
         }
         Broken

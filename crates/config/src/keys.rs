@@ -36,56 +36,77 @@ pub(crate) const ROOT: Keys = Keys {
         bare(
             "$schema",
             Shape::Text,
-            "The address of this schema, for editors.",
+            "The URL or path of this JSON Schema. Editors use it for completion and checks; the \
+             gateway ignores it.",
         ),
         key(
             "listen",
             Shape::Text,
             r#""127.0.0.1:7777""#,
-            "The address of the gateway, HOST:PORT on this machine; port 0 takes any free one.",
+            "The address that the gateway listens on, as HOST:PORT. HOST must be a loopback \
+             address or localhost; port 0 selects a free port. A change takes effect when the \
+             gateway is restarted.",
         ),
         key(
             "view",
             Shape::Choice(&["auto", "search", "direct"]),
             r#""auto""#,
-            "What /mcp and stdio show: \"search\" is a small menu to find tools with, \"direct\" every \
-             tool of every server, \"auto\" direct while there are few and else search.",
+            "The tools that /mcp and `switchboard stdio` list: \"search\" lists a few tools for \
+             finding and calling all others, \"direct\" lists every tool of every server, and \
+             \"auto\" is direct up to 40 tools and 24 KiB of definitions, and search above that.",
         ),
         key(
             "mcpServers",
             Shape::Servers(&SERVER),
             "{}",
-            "The servers behind the gateway, by name. A name has 1 to 64 characters.",
+            "The MCP servers behind the gateway, by name. A name has 1 to 64 characters without / \
+             and control characters, and must not be \".\", \"..\" or \"switchboard\".",
         ),
         key(
             "waitTimeoutMs",
             MS,
             "5000",
-            "How long a call waits for a part of the gateway that is still starting, in milliseconds.",
+            "The time, in milliseconds, that a request waits for a part of the gateway that is not \
+             ready: the search index, the approvals, a list that its server has changed, or the \
+             next attempt to start a server that failed. After that, the request fails with an \
+             error that says when to retry.",
         ),
-        bare("approvals", Shape::Object(&APPROVALS), "Asking a human."),
+        bare(
+            "approvals",
+            Shape::Object(&APPROVALS),
+            "Approvals: the calls that need one, who answers servers' questions, timeouts and \
+             notifications.",
+        ),
         bare(
             "sampling",
             Shape::Object(&SAMPLING),
-            "Generating for servers that ask for a model's answer.",
+            "Sampling: the model that answers servers' requests for completions, and its limits.",
         ),
-        bare("memory", Shape::Object(&MEMORY), "The built-in memory."),
-        bare("search", Shape::Object(&SEARCH), "Finding tools."),
+        bare(
+            "memory",
+            Shape::Object(&MEMORY),
+            "The built-in memory server.",
+        ),
+        bare("search", Shape::Object(&SEARCH), "The search for tools."),
         bare(
             "results",
             Shape::Object(&RESULTS),
-            "How much of a tool's result an agent is given at once.",
+            "Limits for the results of tools.",
         ),
         bare(
             "sessions",
             Shape::Object(&SESSIONS),
-            "Sessions of clients of older revisions over HTTP.",
+            "Sessions of clients over HTTP that use a protocol revision before 2026-07-28.",
         ),
-        bare("auth", Shape::Object(&AUTH), "Who may come in."),
+        bare(
+            "auth",
+            Shape::Object(&AUTH),
+            "Access control for MCP clients.",
+        ),
         bare(
             "shutdown",
             Shape::Object(&SHUTDOWN),
-            "How long the way down may take.",
+            "Time limits for stopping servers when the gateway stops.",
         ),
     ],
     meant: &[
@@ -107,55 +128,68 @@ const APPROVALS: Keys = Keys {
             "shortTimeoutMs",
             MS,
             "30000",
-            "After how long a waiting request becomes louder, in milliseconds.",
+            "The time, in milliseconds, after which a pending request escalates: the gateway shows \
+             a desktop notification and calls the webhook.",
         ),
         key(
             "longTimeoutMs",
             MS,
             "270000",
-            "After how much longer it times out, in milliseconds.",
+            "The further time, in milliseconds, after which an escalated request expires and its \
+             call fails. A client of revision 2026-07-28 has the same time to return with the \
+             input that it was asked for.",
         ),
         key(
             "route",
             Shape::Choice(&["auto", "client", "human"]),
             r#""auto""#,
-            "Who answers: the client, the person, or \"auto\": the client where it can.",
+            "The party that answers servers' questions (sampling, elicitation): \"auto\" is the \
+             client if it can answer, otherwise you; \"client\" is always the client; \"human\" is \
+             always you, in the console or at the command line. Rules that deny or ask take \
+             precedence.",
         ),
         key(
             "tools",
             Shape::Choice(&["rules", "destructive", "writes", "all"]),
             r#""rules""#,
-            "Which calls of tools are asked about where no rule says otherwise: none, those of tools that \
-             may destroy, those that may change anything, or all. Servers can have their own \"approve\".",
+            "The calls that need approval if no rule matches: \"rules\" none; \"destructive\" \
+             calls of tools that may destroy something; \"writes\" calls of tools that may change \
+             something; \"all\" every call, including resources and prompts. `approve` of a server \
+             overrides it.",
         ),
         key(
             "rules",
             Shape::Values,
             "[]",
-            "What is allowed, asked about or denied.",
+            "The rules that allow, deny or ask for approval of calls. Each is a string such as \
+             \"ask files:delete_*\", or an object. A rule that denies wins; otherwise the most \
+             specific rule decides.",
         ),
         bare(
             "webhook",
             Shape::Object(&WEBHOOK),
-            "An address that is told about requests.",
+            "The webhook that receives events about requests. None by default.",
         ),
         key(
             "notify",
             Shape::Choice(&["auto", "off"]),
             r#""auto""#,
-            "Whether a request that became louder is shown on the desktop, where there is one.",
+            "Desktop notifications of escalated requests: \"auto\" if there is a desktop, \"off\" \
+             never.",
         ),
         key(
             "questionsPerCall",
             COUNT,
             "20",
-            "The most questions (sampling, elicitation, roots) that a server may ask during one call.",
+            "The most questions (sampling, elicitation, roots) that a server may ask during one \
+             call; the gateway refuses more.",
         ),
         key(
             "questionsPerMinute",
             COUNT,
             "30",
-            "The most questions that a server may ask in a minute, those that its client answers not counted.",
+            "The most questions per minute that a server may ask; the gateway refuses more. \
+             Questions that the client answers during its call do not count.",
         ),
     ],
     meant: &[
@@ -169,12 +203,17 @@ const APPROVALS: Keys = Keys {
 
 pub(crate) const WEBHOOK: Keys = Keys {
     all: &[
-        bare("url", Shape::Text, "Where it is, http:// or https://."),
+        bare(
+            "url",
+            Shape::Text,
+            "The URL that receives the events, http:// or https://. Required.",
+        ),
         bare(
             "secret",
             Shape::Text,
-            "What every message is signed with as Standard Webhooks say, best as ${secret:NAME}. After \
-             \"whsec_\" it is base64.",
+            "The secret that signs every message, as Standard Webhooks specify. Required. Write it \
+             as ${secret:NAME} to keep it out of the file. If it starts with \"whsec_\", the rest \
+             is base64.",
         ),
         key(
             "on",
@@ -188,7 +227,7 @@ pub(crate) const WEBHOOK: Keys = Keys {
                 "delivered",
             ]),
             r#"["escalated"]"#,
-            "What it is told about.",
+            "The events to send; \"escalated\" stands for the event approval.escalated.",
         ),
     ],
     meant: &[
@@ -205,18 +244,21 @@ const SAMPLING: Keys = Keys {
         bare(
             "provider",
             Shape::Object(&PROVIDER),
-            "The model that generates.",
+            "The model that answers sampling requests that you or a rule approve. None by default: \
+             you answer them yourself.",
         ),
         key(
             "review",
             Shape::Flag,
             "false",
-            "Whether a person sees the answer before the server does.",
+            "If true, you approve the model's answer before the server receives it.",
         ),
         bare(
             "budget",
             Shape::Object(&BUDGET),
-            "The limits of each server for answers that a rule allows without a person.",
+            "The limits of each server for sampling requests that a rule allows without your \
+             approval. Requests that you approve count too, but are never refused. The counts \
+             start at 0 when the gateway starts.",
         ),
     ],
     meant: &[("limits", "budget")],
@@ -225,37 +267,52 @@ const SAMPLING: Keys = Keys {
 
 const BUDGET: Keys = Keys {
     all: &[
-        key("requestsPerCall", COUNT, "10", "Requests in one call."),
-        key("requestsPerHour", COUNT, "100", "Requests in an hour."),
-        key("requestsPerDay", COUNT, "500", "Requests in a day."),
+        key(
+            "requestsPerCall",
+            COUNT,
+            "10",
+            "The most sampling requests during one call.",
+        ),
+        key(
+            "requestsPerHour",
+            COUNT,
+            "100",
+            "The most sampling requests per hour.",
+        ),
+        key(
+            "requestsPerDay",
+            COUNT,
+            "500",
+            "The most sampling requests per day.",
+        ),
         key(
             "tokensPerHour",
             COUNT,
             "500000",
-            "Tokens read and written in an hour.",
+            "The most input and output tokens per hour.",
         ),
         key(
             "tokensPerDay",
             COUNT,
             "2000000",
-            "Tokens read and written in a day.",
+            "The most input and output tokens per day.",
         ),
         bare(
             "costPerDay",
             Shape::Price,
-            "The cost of a day, in the currency of the provider's prices.",
+            "The highest cost per day, in the currency of `prices`. Unlimited by default.",
         ),
         key(
             "promptBytes",
             COUNT,
             "262144",
-            "The length of a request, in bytes.",
+            "The longest sampling request, in bytes.",
         ),
         key(
             "concurrent",
             Shape::Whole { min: 1, max: 1_000 },
             "2",
-            "Requests at a time; more wait.",
+            "The most sampling requests at the same time; more wait.",
         ),
     ],
     meant: &[],
@@ -273,24 +330,31 @@ pub(crate) const PROVIDER: Keys = Keys {
         bare(
             "kind",
             Shape::Choice(&["openai", "anthropic"]),
-            "The interface it speaks.",
+            "The API of the provider: \"openai\" (chat completions, which most local model servers \
+             support) or \"anthropic\" (messages). Required.",
         ),
         bare(
             "baseUrl",
             Shape::Text,
-            "Where it is; the kind's own public address unless given.",
+            "The base URL of the API, such as http://127.0.0.1:11434/v1. By default, the public \
+             URL of the provider.",
         ),
-        bare("model", Shape::Text, "The model to ask for."),
+        bare(
+            "model",
+            Shape::Text,
+            "The model that answers unless a server requests one of `models`. Required.",
+        ),
         bare(
             "apiKey",
             Shape::Text,
-            "The key to show, best as ${secret:NAME} or ${env:NAME}.",
+            "The API key. Write it as ${secret:NAME} or ${env:NAME} to keep it out of the file. \
+             None by default.",
         ),
         key(
             "models",
             Shape::Texts,
             "[]",
-            "Further models that may be asked for.",
+            "Further models that servers may request.",
         ),
         key(
             "maxTokens",
@@ -299,18 +363,19 @@ pub(crate) const PROVIDER: Keys = Keys {
                 max: 1_073_741_824,
             },
             "8192",
-            "The most tokens of an answer, whatever is asked for.",
+            "The most tokens of an answer, even if a server requests more.",
         ),
         key(
             "timeoutMs",
             MS,
             "120000",
-            "How long an answer may take, in milliseconds.",
+            "The time limit for an answer, in milliseconds.",
         ),
         bare(
             "prices",
             Shape::Object(&PRICES),
-            "What a million tokens cost, in any one currency.",
+            "The prices of a million tokens, in any one currency, for `costPerDay`. None by \
+             default.",
         ),
     ],
     meant: &[
@@ -325,8 +390,16 @@ pub(crate) const PROVIDER: Keys = Keys {
 
 pub(crate) const PRICES: Keys = Keys {
     all: &[
-        bare("input", Shape::Price, "Of the request."),
-        bare("output", Shape::Price, "Of the answer."),
+        bare(
+            "input",
+            Shape::Price,
+            "The price of a million input tokens. Required.",
+        ),
+        bare(
+            "output",
+            Shape::Price,
+            "The price of a million output tokens. Required.",
+        ),
     ],
     meant: &[],
     one_of: &[&["input"], &["output"]],
@@ -338,21 +411,23 @@ const MEMORY: Keys = Keys {
             "enabled",
             Shape::Flag,
             "true",
-            "Whether the built-in memory is offered, as the server \"memory\". A server of mcpServers with that \
-             name takes its place.",
+            "If true, the built-in memory is one of the servers, with the name \"memory\". An \
+             entry of that name in `mcpServers` replaces it.",
         ),
         key(
             "extract",
             Shape::Flag,
             "true",
-            "Whether people and things are found in what is stored, beside those that are named.",
+            "If true, the memory extracts people and things from the texts that it stores, in \
+             addition to those that the caller names.",
         ),
         key(
             "tools",
             Shape::Choice(&["compact", "all"]),
             r#""compact""#,
-            "The tools that are listed among those of all servers: \"compact\" five with short definitions, \"all\" \
-             every tool. /mcp/s/memory always lists every tool, and every tool can be found by search and called.",
+            "The tools of the memory that views of all servers list: \"compact\" five with short \
+             definitions, \"all\" every tool. /mcp/s/memory always lists every tool, and every \
+             tool can be found by search and called.",
         ),
     ],
     meant: &[("entities", "extract"), ("extraction", "extract")],
@@ -365,17 +440,19 @@ const SEARCH: Keys = Keys {
             "embeddings",
             Shape::Text,
             r#""auto""#,
-            "How tools are found by meaning: \"auto\" with the sentence model all-MiniLM-L6-v2 if it is \
-             in the folder `models`, else with the built-in word vectors; \"minilm\" fetches that model \
-             in the background if it is not there; \"built-in\" never uses it; \"off\" searches by words \
-             alone; anything else is the folder of a model.",
+            "The model for search by meaning. \"auto\" is the sentence model all-MiniLM-L6-v2 if \
+             it is in the directory `models` of the home, otherwise the built-in word vectors; \
+             \"minilm\" is that model, which the gateway downloads in the background if it is \
+             missing; \"built-in\" is the word vectors; \"off\" is search by keywords only. Any \
+             other value is the directory of a model, relative to `models`, or a URL to download \
+             one from.",
         ),
         key(
             "learn",
             Shape::Flag,
             "true",
-            "Whether tools that were called after a search rank higher in later ones like it. \
-             `switchboard search --forget` clears what was learnt.",
+            "If true, a tool that is called after a search ranks higher in later, similar \
+             searches. `switchboard search --forget` clears this history.",
         ),
     ],
     meant: &[("model", "embeddings"), ("learning", "learn")],
@@ -388,13 +465,17 @@ const RESULTS: Keys = Keys {
             "maxBytes",
             RESULT_BYTES,
             "65536",
-            "A result with more bytes is cut; `read_result` reads on. Servers can have their own limit.",
+            "The longest result, in bytes, that an agent receives at once. The gateway truncates a \
+             longer one, and `read_result` reads the rest. `maxResultBytes` of a server overrides \
+             it. /mcp/s/NAME never truncates results.",
         ),
         key(
             "maxTokens",
             RESULT_TOKENS,
             "16000",
-            "A result of more tokens, by estimate, is cut. Servers can have their own limit.",
+            "The longest result, in estimated tokens, that an agent receives at once. The gateway \
+             truncates a longer one, and `read_result` reads the rest. `maxResultTokens` of a \
+             server overrides it. /mcp/s/NAME never truncates results.",
         ),
         key(
             "keepSeconds",
@@ -403,7 +484,8 @@ const RESULTS: Keys = Keys {
                 max: 604_800,
             },
             "3600",
-            "How long the whole of a result that was cut can be read, in seconds.",
+            "The time, in seconds, for which `read_result` can read the rest of a truncated \
+             result.",
         ),
     ],
     meant: &[
@@ -422,8 +504,8 @@ const SESSIONS: Keys = Keys {
             max: 604_800,
         },
         "1800",
-        "How long a session may be idle before it ends, in seconds. It is idle without a request and without an open \
-         stream. The client then gets the status 404, and initializes again.",
+        "The time, in seconds, without a request and without an open stream after which a session \
+         ends. The client then gets status 404, and must initialize again.",
     )],
     meant: &[
         ("timeout", "idleSeconds"),
@@ -447,7 +529,9 @@ const AUTH: Keys = Keys {
         "mcp",
         Shape::Choice(&["token", "none"]),
         r#""token""#,
-        "What an MCP client has to show: the token from run/token, or nothing.",
+        "The credential that MCP clients must send over HTTP: \"token\" is the token in the file \
+         run/token, as a bearer token; \"none\" accepts every program of your user on this machine \
+         without one. The REST API and the console always require a credential.",
     )],
     meant: &[],
     one_of: &[],
@@ -459,13 +543,15 @@ const SHUTDOWN: Keys = Keys {
             "totalTimeoutMs",
             MS,
             "45000",
-            "For everything together, in milliseconds.",
+            "The time limit, in milliseconds, for all servers to stop when the gateway stops. The \
+             gateway kills the servers that are still running then.",
         ),
         key(
             "containerTimeoutMs",
             MS,
             "30000",
-            "For stopping and removing containers, in milliseconds.",
+            "The time limit, in milliseconds, for a container to stop: `closeTimeoutMs` of its \
+             server counts up to a third of it, `termTimeoutMs` up to half of it.",
         ),
     ],
     meant: &[],

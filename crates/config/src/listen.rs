@@ -7,12 +7,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ListenError {
     /// It is not an address.
-    #[error("the address to listen on must be HOST:PORT, such as 127.0.0.1:7777")]
+    #[error("the address must be HOST:PORT, such as 127.0.0.1:7777")]
     Address,
     /// Other machines could reach it.
     #[error(
-        "the gateway listens on this machine only, as it has no TLS yet and anybody on the network \
-         could use every server"
+        "the gateway listens on loopback addresses only, because it has no TLS and every machine \
+         on the network could use its servers"
     )]
     NotLoopback,
 }
@@ -22,7 +22,8 @@ impl ListenError {
     pub(crate) fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::NotLoopback => {
-                "use 127.0.0.1:PORT, and a tunnel or a proxy with TLS to reach it from elsewhere"
+                "use 127.0.0.1:PORT; to reach it from another machine, use a tunnel or a proxy \
+                 with TLS"
                     .into()
             }
             Self::Address => return None,

@@ -156,7 +156,7 @@ fn check_owner(place: &Path, found: Access) -> Result<(), ConfigError> {
     Err(ConfigError::Unsafe {
         path: place.to_owned(),
         why: format!("it belongs to another user (uid {})", found.owner),
-        fix: format!("run: chown -h \"$(id -u)\" '{}'", place.display()),
+        fix: format!("run `chown -h \"$(id -u)\" '{}'`", place.display()),
     })
 }
 
@@ -166,8 +166,8 @@ fn check_mode(place: &Path, found: Access) -> Result<(), ConfigError> {
     }
     Err(ConfigError::Unsafe {
         path: place.to_owned(),
-        why: format!("every user may change it (mode {:o})", found.mode),
-        fix: format!("run: chmod go-w '{}'", place.display()),
+        why: format!("every user can change it (mode {:o})", found.mode),
+        fix: format!("run `chmod go-w '{}'`", place.display()),
     })
 }
 
@@ -176,7 +176,7 @@ fn not_text(bytes: &[u8], valid: usize, name: &str) -> Vec<Diagnostic> {
     let mut problems = Problems::default();
     problems.add_with_hint(
         valid,
-        format!("the byte {:02X} is not UTF-8 text", bytes[valid]),
+        format!("the byte {:02X} is not valid UTF-8", bytes[valid]),
         "save the file as UTF-8",
     );
     problems.report(name, &text)

@@ -21,10 +21,10 @@ pub enum NameError {
     #[error("a server's name may not contain / or control characters")]
     Character,
     /// The name is a relative path segment in URLs.
-    #[error("a server cannot be called . or ..")]
+    #[error("a server cannot be named . or ..")]
     Dots,
     /// The name is reserved for the gateway.
-    #[error("a server cannot be called {RESERVED}, as the gateway's own tools are")]
+    #[error("a server cannot be named {RESERVED}, which is reserved for the gateway's own tools")]
     Reserved,
 }
 
@@ -32,9 +32,9 @@ impl NameError {
     /// A hint for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
-            Self::Empty => "give it one".into(),
-            Self::TooLong => "shorten it".into(),
-            Self::Character => "replace them".into(),
+            Self::Empty => "choose a name".into(),
+            Self::TooLong => "choose a shorter name".into(),
+            Self::Character => "remove these characters".into(),
             Self::Dots | Self::Reserved => "choose another name".into(),
         })
     }

@@ -176,7 +176,7 @@ fn webhook(block: Block<'_, '_>, problems: &mut Problems) -> Option<Webhook> {
     if secret.is_empty() {
         problems.add(
             block.at("secret"),
-            "\"secret\" is empty; nothing can be signed with it",
+            "\"secret\" is empty, so the gateway cannot sign messages",
         );
     }
     Some(Webhook {

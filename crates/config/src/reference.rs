@@ -41,8 +41,8 @@ pub(crate) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, Malformed> {
         let inside = &rest[at + 2..];
         let Some(end) = inside.find('}') else {
             return Err(Malformed {
-                message: "the ${ in this string has no }".to_owned(),
-                hint: "close it, or write $${ for the text itself".to_owned(),
+                message: "a ${ in this string has no closing }".to_owned(),
+                hint: "add the }, or write $${ for a literal ${".to_owned(),
             });
         };
         pieces.push(reference(&inside[..end])?);
@@ -77,22 +77,25 @@ fn reference(inside: &str) -> Result<Piece<'_>, Malformed> {
         Some(("env", name)) if is_variable_name(name) => Ok(Piece::Env(name)),
         Some(("secret", name)) if is_secret_name(name) => Ok(Piece::Secret(name)),
         Some(("env", name)) => Err(Malformed {
-            message: format!("{} cannot be the name of a variable", quote(name)),
+            message: format!("{} is not a valid variable name", quote(name)),
             hint: "write ${env:NAME}".to_owned(),
         }),
         Some(("secret", name)) => Err(Malformed {
-            message: format!("{} cannot be the name of a secret", quote(name)),
-            hint: format!("use up to {SECRET_NAME_MAX} letters, digits, _, - and inner dots"),
+            message: format!("{} is not a valid name for a secret", quote(name)),
+            hint: format!(
+                "use up to {SECRET_NAME_MAX} letters, digits, _, - and dots, with no dot at the \
+                 start"
+            ),
         }),
         _ => {
             let shown = quote(&format!("${{{inside}}}"));
             let name = inside.rsplit(':').next().unwrap_or_default();
             let name = if is_secret_name(name) { name } else { "NAME" };
             Err(Malformed {
-                message: format!("{shown} is not known here"),
+                message: format!("unknown reference {shown}"),
                 hint: format!(
-                    "write ${{env:{name}}} for a variable, ${{secret:{name}}} for a secret, \
-                     or $${{ for the text itself"
+                    "write ${{env:{name}}} for a variable, ${{secret:{name}}} for a secret, or \
+                     $${{ for a literal ${{"
                 ),
             })
         }
@@ -149,26 +152,26 @@ mod tests {
     #[test]
     fn refused() {
         for (text, message) in [
-            ("${env:A", "the ${ in this string has no }"),
-            ("${env:}", "\"\" cannot be the name of a variable"),
-            ("${env:A=B}", "\"A=B\" cannot be the name of a variable"),
+            ("${env:A", "a ${ in this string has no closing }"),
+            ("${env:}", "\"\" is not a valid variable name"),
+            ("${env:A=B}", "\"A=B\" is not a valid variable name"),
             (
                 "${secret:../token}",
-                "\"../token\" cannot be the name of a secret",
+                "\"../token\" is not a valid name for a secret",
             ),
             (
                 "${secret:.hidden}",
-                "\".hidden\" cannot be the name of a secret",
+                "\".hidden\" is not a valid name for a secret",
             ),
-            ("${HOME}", "\"${HOME}\" is not known here"),
-            ("${input:key}", "\"${input:key}\" is not known here"),
-            ("${}", "\"${}\" is not known here"),
+            ("${HOME}", "unknown reference \"${HOME}\""),
+            ("${input:key}", "unknown reference \"${input:key}\""),
+            ("${}", "unknown reference \"${}\""),
         ] {
             assert_eq!(pieces(text).unwrap_err().message, message, "{text:?}");
         }
         assert_eq!(
             pieces("${input:key}").unwrap_err().hint,
-            "write ${env:key} for a variable, ${secret:key} for a secret, or $${ for the text itself"
+            "write ${env:key} for a variable, ${secret:key} for a secret, or $${ for a literal ${"
         );
     }
 }

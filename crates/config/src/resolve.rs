@@ -55,7 +55,7 @@ pub enum ResolveError {
         source: io::Error,
     },
     /// Other users may read a secret's file.
-    #[error("{place}: others may read the secret {name} (mode {mode:o})")]
+    #[error("{place}: other users can read the secret {name} (mode {mode:o})")]
     Exposed {
         /// Location of the reference.
         place: String,
@@ -94,8 +94,8 @@ impl ResolveError {
     /// A hint for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
-            Self::Variable { .. } => "set it where the gateway is started".into(),
-            Self::VariableText { .. } => "set it to text".into(),
+            Self::Variable { .. } => "set it in the environment of the gateway".into(),
+            Self::VariableText { .. } => "set it to UTF-8 text".into(),
             Self::Secret { name, path, .. } => format!(
                 "`switchboard secret set {}` stores it in {}",
                 shell_word(name),
@@ -106,7 +106,9 @@ impl ResolveError {
                 let path = path.display().to_string();
                 format!("run `chmod 600 {}`", shell_word(&path)).into()
             }
-            Self::Content { path, .. } => format!("write it into {} again", path.display()).into(),
+            Self::Content { path, .. } => {
+                format!("write the secret to {} again", path.display()).into()
+            }
             Self::Malformed { hint, .. } => hint.into(),
         })
     }
@@ -355,7 +357,7 @@ enum SecretFailure {
 
 fn read_secret(path: &Path) -> Result<String, SecretFailure> {
     let file = open(path, Links::Follow).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidInput => SecretFailure::Content("is not a file"),
+        io::ErrorKind::InvalidInput => SecretFailure::Content("is not a regular file"),
         _ => SecretFailure::Read(error),
     })?;
     let found = Access::of(&file).map_err(SecretFailure::Read)?;

@@ -16,9 +16,10 @@ pub fn schema() -> Value {
     root.insert(
         "description".to_owned(),
         json!(
-            "The configuration of Switchboard. Strings of a server may hold ${env:NAME}, a variable of \
-             the gateway's environment, and ${secret:NAME}, a file in the folder of secrets; $${ stands \
-             for ${ itself."
+            "The configuration of Switchboard: JSON with comments. In the strings of a server, of \
+             `approvals.webhook` and of `sampling.provider`, ${env:NAME} is a variable of the \
+             gateway's environment and ${secret:NAME} is a secret that `switchboard secret set \
+             NAME` stored; $${ is a literal ${."
         ),
     );
     Value::Object(root)

@@ -107,10 +107,10 @@ fn way(member: &Member<'_>, problems: &mut Problems) -> Option<(&'static str, Wa
             problems.add_with_hint(
                 member.at,
                 format!(
-                    "it is not said how to reach the server {}",
+                    "the server {} has no \"command\", \"url\" or \"image\"",
                     quote(&member.key)
                 ),
-                "give it a \"command\" to start, a \"url\" to connect to, or an \"image\" to run",
+                "add a \"command\" to start, a \"url\" to connect to, or an \"image\" to run",
             );
         }
         return None;
@@ -123,7 +123,7 @@ fn way(member: &Member<'_>, problems: &mut Problems) -> Option<(&'static str, Wa
                 "the server {} has both \"{key}\" and \"{other}\"",
                 quote(&member.key)
             ),
-            "keep the one by which it is reached; for both, make two servers",
+            "keep one of them, or make two servers",
         );
         return None;
     }
@@ -162,7 +162,7 @@ fn companions(block: Block<'_, '_>, way_key: &str, way: Way, problems: &mut Prob
             ("env", Way::Remote) => "remove it, or send it in \"headers\"",
             _ => "remove it",
         };
-        let message = format!("\"{key}\" does nothing for a server with \"{way_key}\"");
+        let message = format!("\"{key}\" has no effect for a server with \"{way_key}\"");
         problems.add_with_hint(block.at(key), message, hint);
     }
 }
@@ -185,7 +185,7 @@ fn kind(block: Block<'_, '_>, way_key: &str, way: Way, problems: &mut Problems) 
             problems.add_with_hint(
                 block.at(key),
                 format!("{} contradicts \"{way_key}\"", quote(name)),
-                format!("remove \"{key}\", or say how to reach the server accordingly"),
+                format!("remove \"{key}\", or change it to match \"{way_key}\""),
             );
         } else if kind.is_some_and(|kind| Some(kind) != said) {
             let message = "\"type\" and \"transport\" contradict each other";
@@ -229,13 +229,13 @@ fn remote(
         .and_then(|member| member.node.members());
     for header in headers.unwrap_or_default() {
         if !is_header_name(&header.key) {
-            let message = format!("{} cannot be the name of a header", quote(&header.key));
+            let message = format!("{} is not a valid header name", quote(&header.key));
             problems.add(header.at, message);
         }
         if let Json::Text(value) = &header.node.value
             && value.contains(['\r', '\n'])
         {
-            problems.add(header.node.start, "a header's value has one line only");
+            problems.add(header.node.start, "a header's value must be a single line");
         }
     }
     Some(Remote {
@@ -253,7 +253,7 @@ fn container(block: Block<'_, '_>, problems: &mut Problems) -> Option<Container>
         problems.add_with_hint(
             block.at("image"),
             "\"image\" is not the name of an image",
-            "write it as the engine does, such as \"mcp/time\"",
+            "use the notation of the engine, such as \"mcp/time\"",
         );
     }
     let mut container = Container {
@@ -287,7 +287,7 @@ fn isolate(container: &mut Container, block: Block<'_, '_>, problems: &mut Probl
         problems.add_with_hint(
             block.at("network"),
             "\"network\" is empty",
-            "name one, or write true for the engine's default or false for none",
+            "write a name, true for the engine's default network, or false for none",
         );
     }
     container.memory = block.text("memory").map(str::to_owned);
@@ -308,7 +308,7 @@ fn isolate(container: &mut Container, block: Block<'_, '_>, problems: &mut Probl
         .as_deref()
         .is_some_and(|memory| !digit_first(memory))
     {
-        let message = "\"memory\" is not an amount";
+        let message = "\"memory\" is not an amount of memory";
         problems.add_with_hint(
             block.at("memory"),
             message,
@@ -354,8 +354,8 @@ fn foreign_timeout(block: Block<'_, '_>, problems: &mut Problems) -> Option<Dura
     } else {
         problems.add_with_hint(
             block.at("timeout"),
-            format!("{timeout} may be seconds or milliseconds"),
-            "write \"requestTimeoutMs\" with milliseconds instead of \"timeout\"",
+            format!("{timeout} is ambiguous: it may be seconds or milliseconds"),
+            "replace \"timeout\" with \"requestTimeoutMs\", in milliseconds",
         );
         None
     }
@@ -371,7 +371,7 @@ fn tools(block: Block<'_, '_>, problems: &mut Problems) -> ToolFilter {
     }
     if let Some(include) = block.texts("includeTools") {
         if filter.allow.is_some() {
-            let message = "\"includeTools\" and \"tools\" both say which tools are shown";
+            let message = "\"includeTools\" and \"tools\" both list the tools to show";
             problems.add_with_hint(block.at("includeTools"), message, "keep one of them");
         }
         filter.allow = Some(include);
@@ -390,7 +390,7 @@ fn inherit(block: Block<'_, '_>, problems: &mut Problems) -> Inherit {
         if let Json::Text(text) = &name.value
             && !is_variable(text)
         {
-            let message = format!("{} cannot be the name of a variable", quote(text));
+            let message = format!("{} is not a valid variable name", quote(text));
             problems.add_with_hint(
                 name.start,
                 message,
@@ -410,7 +410,7 @@ fn variables(block: Block<'_, '_>, problems: &mut Problems) {
     let members = block.0.get("env").and_then(|member| member.node.members());
     for variable in members.unwrap_or_default() {
         if variable.key.is_empty() || variable.key.contains(['=', '\0']) {
-            let message = format!("{} cannot be the name of a variable", quote(&variable.key));
+            let message = format!("{} is not a valid variable name", quote(&variable.key));
             problems.add(variable.at, message);
         }
     }
@@ -433,14 +433,15 @@ pub(crate) fn address<'n>(
     if url.contains(is_odd) {
         problems.add_with_hint(
             block.at(key),
-            format!("\"{key}\" has a character that no address has"),
-            "remove spaces, backslashes and the part behind a #; in a password, write %5C and %23",
+            format!("\"{key}\" has a character that is not allowed in a URL"),
+            "remove spaces, backslashes and the part after a #; in a password, write %5C for a \
+             backslash and %23 for #",
         );
     } else if !is_address(url) {
         problems.add_with_hint(
             block.at(key),
-            format!("\"{key}\" is not an address"),
-            "it must start with http:// or https://, name a host and hold no spaces",
+            format!("\"{key}\" is not a URL"),
+            "start it with http:// or https:// and a host, without spaces",
         );
     }
     Some(url)

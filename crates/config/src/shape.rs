@@ -87,7 +87,7 @@ pub(crate) fn check(node: &Node<'_>, shape: &Shape, name: &str, problems: &mut P
             for item in items {
                 check_item(
                     item,
-                    || format!("{name:?} must hold strings only"),
+                    || format!("{name:?} must contain only strings"),
                     problems,
                 );
             }
@@ -158,7 +158,7 @@ fn check_text(node: &Node<'_>, text: &str, problems: &mut Problems) {
     if text.contains('\0') {
         problems.add(
             node.start,
-            "this contains the character U+0000, which no program can be given",
+            "this string contains the character U+0000, which is not allowed",
         );
     }
 }
@@ -206,7 +206,7 @@ fn misfit(node: &Node<'_>, shape: &Shape, name: &str, problems: &mut Problems) {
         (Json::Number(_) | Json::Bool(_), Shape::Text) => {
             Some("put it in double quotes".to_owned())
         }
-        (Json::Null, _) => Some("remove it to leave it unsaid".to_owned()),
+        (Json::Null, _) => Some("remove it to use the default".to_owned()),
         (Json::Text(_), Shape::Texts | Shape::Values | Shape::Choices(_)) => {
             Some("put it in square brackets".to_owned())
         }
@@ -246,10 +246,10 @@ fn describe(shape: &Shape) -> String {
             let (last, others) = choices.split_last().unwrap_or((&"", &[]));
             format!("\"{}\" or \"{last}\"", others.join("\", \""))
         }
-        Shape::Price => "a number from 0 on".to_owned(),
+        Shape::Price => "a number of at least 0".to_owned(),
         Shape::Choices(choices) => format!("a list of {}", describe(&Shape::Choice(choices))),
         Shape::Texts => "a list of strings".to_owned(),
-        Shape::TextMap => "an object of strings".to_owned(),
+        Shape::TextMap => "an object with string values".to_owned(),
         Shape::Object(_) | Shape::Servers(_) => "an object".to_owned(),
         Shape::Values => "a list".to_owned(),
         Shape::Anything => "a value".to_owned(),

@@ -71,7 +71,7 @@ impl Commission {
         }
         out.0.push(0);
         if out.0.len() > COMMISSION_BYTES {
-            return Err(invalid("arguments and environment are too large"));
+            return Err(invalid("the arguments and the environment are too large"));
         }
         Ok(out.0)
     }
@@ -135,7 +135,7 @@ impl Fields {
     fn field(&mut self, tag: u8, value: &[u8]) -> io::Result<()> {
         if value.contains(&0) {
             return Err(invalid(
-                "a zero byte in an argument, a path or the environment",
+                "an argument, a path or a variable contains a zero byte",
             ));
         }
         self.0.push(tag);
@@ -149,7 +149,7 @@ impl Fields {
             let name = name.as_bytes();
             if name.is_empty() || name.contains(&b'=') {
                 return Err(invalid(
-                    "the name of an environment variable is empty or holds `=`",
+                    "the name of an environment variable is empty or contains `=`",
                 ));
             }
             self.field(tag, &[name, b"=", value.as_bytes()].concat())?;

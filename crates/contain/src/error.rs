@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const INVALID: &str = "its arguments or its environment are not valid";
-const GUARD_FAILED: &str = "the guard that looks after it failed";
+const INVALID: &str = "its arguments or its environment are invalid";
+const GUARD_FAILED: &str = "its guard process failed";
 
 /// The reason why a server could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -96,21 +96,18 @@ impl StartFailure {
             Self::NotFound => "command not found".into(),
             Self::Interpreter => match interpreter {
                 Some(name) => {
-                    format!("the interpreter `{name}` that its first line names was not found")
-                        .into()
+                    format!("the interpreter `{name}` in its first line was not found").into()
                 }
-                None => {
-                    "the interpreter named in its first line, or its loader, was not found".into()
-                }
+                None => "the interpreter in its first line, or its loader, was not found".into(),
             },
             Self::PermissionDenied => "permission denied".into(),
-            Self::NotExecutable => "not a program for this system".into(),
+            Self::NotExecutable => "it is not a program for this system".into(),
             Self::WorkingDirectory => format!(
                 "the working directory `{}` is missing or cannot be entered",
                 cwd.display()
             )
             .into(),
-            Self::Other => "the system refused".into(),
+            Self::Other => "the system refused to start it".into(),
         }
     }
 
@@ -118,10 +115,10 @@ impl StartFailure {
         match self {
             Self::NotFound => "check the spelling and PATH",
             Self::Interpreter => "install it",
-            Self::PermissionDenied => "make the file executable, or check who may run it",
-            Self::NotExecutable => "check that the file is what it should be",
-            Self::WorkingDirectory => "create it or change the setting",
-            Self::Other => "try again when it has room",
+            Self::PermissionDenied => "make the file executable, or check its permissions",
+            Self::NotExecutable => "check the file, or install a version for this system",
+            Self::WorkingDirectory => "create it, or change `cwd`",
+            Self::Other => "try again when the system has free memory and processes",
         }
     }
 }
@@ -154,7 +151,7 @@ impl LaunchError {
                 ..
             } if let Some(advice) = split_advice(program) => advice.into(),
             Self::Start { failure, .. } => failure.hint().into(),
-            Self::Invalid { .. } => "check the server's settings".into(),
+            Self::Invalid { .. } => "check `args` and `env` of the server".into(),
             Self::Guard { .. } => "try again".into(),
         })
     }
@@ -183,7 +180,7 @@ pub fn split_advice(program: &str) -> Option<String> {
     // Otherwise it may be a path that contains a space.
     (name == path || LAUNCHERS.contains(&name)).then(|| {
         format!(
-            "keep `{name}` in `command`, and move `{}` to `args`, each word on its own",
+            "keep `{name}` in `command`, and move `{}` to `args`, with each word as its own string",
             rest.trim()
         )
     })
@@ -232,7 +229,8 @@ mod tests {
         assert!(hint("/opt/ada/npx -y @scope/server").starts_with("keep `npx` in `command`"));
         assert_eq!(
             hint("npx -y foo"),
-            "keep `npx` in `command`, and move `-y foo` to `args`, each word on its own"
+            "keep `npx` in `command`, and move `-y foo` to `args`, with each word as its own \
+             string"
         );
     }
 }

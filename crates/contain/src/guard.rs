@@ -53,7 +53,7 @@ pub fn guard_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(start::NotStarted::ByHand) => {
             let _ = writeln!(
                 io::stderr(),
-                "error: `{GUARD_ARGUMENT}` is for this program's own use"
+                "error: `{GUARD_ARGUMENT}` is for internal use only"
             );
             return ExitCode::from(2);
         }

@@ -47,7 +47,8 @@ impl fmt::Display for Instance {
 /// A name that is not valid for an instance.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
-    "`{name}` cannot be the name of an instance: use 1 to 64 letters, digits, `_`, `.` and `-`, a letter or a digit first"
+    "`{name}` is not a valid instance name: use 1 to 64 letters, digits, `_`, `.` and `-`, and \
+     start with a letter or a digit"
 )]
 pub struct InvalidInstance {
     name: String,

@@ -71,22 +71,22 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Started(pid) => write!(f, "started as process {pid}"),
-            Self::Stopping => f.write_str("closed stdin, waiting for it to leave"),
+            Self::Stopping => f.write_str("closed stdin, waiting for it to exit"),
             Self::Exited(status) => write!(f, "exited ({status})"),
             Self::SentTerm(count) => write!(f, "sent SIGTERM to {count} {}", processes(*count)),
             Self::SentKill(count) => write!(f, "sent SIGKILL to {count} {}", processes(*count)),
-            Self::StoppingContainer => f.write_str("told the engine to stop the container"),
-            Self::KillingContainer => f.write_str("told the engine to kill the container"),
-            Self::Unrecorded(why) => write!(f, "could not write its record: {why}"),
-            Self::GuardLost => f.write_str("its guard was killed, ending what is left"),
+            Self::StoppingContainer => f.write_str("asked the engine to stop the container"),
+            Self::KillingContainer => f.write_str("asked the engine to kill the container"),
+            Self::Unrecorded(why) => write!(f, "cannot write its process record: {why}"),
+            Self::GuardLost => f.write_str("its guard was killed; ending its remaining processes"),
             Self::Gone(ended) => {
                 let how = match ended.rung {
-                    Rung::Own => "left by itself",
-                    Rung::Close => "left when stdin was closed",
-                    Rung::Term => "left after SIGTERM",
-                    Rung::Kill => "ended with SIGKILL",
+                    Rung::Own => "exited by itself",
+                    Rung::Close => "exited when stdin was closed",
+                    Rung::Term => "exited after SIGTERM",
+                    Rung::Kill => "killed with SIGKILL",
                 };
-                write!(f, "gone: {how}, after {} ms", ended.took.as_millis())
+                write!(f, "ended: {how}, after {} ms", ended.took.as_millis())
             }
         }
     }

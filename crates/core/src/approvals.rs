@@ -152,11 +152,11 @@ impl Approvals {
     /// Asks a person. Dropping the future withdraws the request.
     pub(crate) async fn ask(&self, ask: Ask) -> Outcome {
         if !self.wait_until_ready(self.wait()).await {
-            let why = "initializing: the store is not ready, so nothing can be asked; try again, and look at the part `store` of `switchboard status`";
+            let why = "initializing: the store is not ready, so the gateway cannot ask for approval; try again, and check the part `store` with `switchboard status`";
             return Outcome::Unavailable(why.into());
         }
         let Some(id) = new_id() else {
-            return Outcome::Unavailable("the system gives no random numbers".into());
+            return Outcome::Unavailable("the system provides no random numbers".into());
         };
         let gone = || Outcome::Unavailable("the gateway is stopping".into());
         // Reserves both slots at once: callers that each hold one and wait for a second would
@@ -211,7 +211,7 @@ impl Approvals {
             return Ok(());
         }
         Err(
-            "initializing: the store is not ready, so it is not known what was decided before; try again",
+            "initializing: the store is not ready, so the remembered decisions are unknown; try again",
         )
     }
 

@@ -451,7 +451,7 @@ impl CallContext<'_> {
         let state = params
             .and_then(|params| params.member("requestState"))
             .and_then(|state| state.to_text())
-            .ok_or_else(|| Error::invalid_params("`requestState` has to be a string"))?;
+            .ok_or_else(|| Error::invalid_params("`requestState` must be a string"))?;
         let kept = self.core.suspended.take(&state, || self.ticket());
         kept.map_err(Error::Refused)
     }
@@ -586,7 +586,7 @@ impl CallContext<'_> {
             {
                 let Some(elicitations) = rounds::addresses(&error, &self.capabilities()) else {
                     let message = format!(
-                        "the server wants a person to open an address, and this client does not do that: {}",
+                        "the server asks the user to open a URL, which this client does not support: {}",
                         error.message
                     );
                     return Err(Error::invalid_params(message));

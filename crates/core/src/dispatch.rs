@@ -385,7 +385,7 @@ impl Dispatch<'_> {
             Some("ref/prompt") => "name",
             Some("ref/resource") => "uri",
             _ => {
-                let message = "`ref.type` has to be \"ref/prompt\" or \"ref/resource\"";
+                let message = "`ref.type` must be \"ref/prompt\" or \"ref/resource\"";
                 return Err(Error::invalid_params(message));
             }
         };
@@ -412,7 +412,10 @@ impl Dispatch<'_> {
                 _ => catalog.template(exposed),
             };
             let target = target.ok_or_else(|| {
-                Error::invalid_params(format!("there is nothing called '{}'", cut(exposed)))
+                Error::invalid_params(format!(
+                    "there is no prompt or resource template '{}'",
+                    cut(exposed)
+                ))
             })?;
             (Arc::clone(target.server), Arc::<str>::from(target.name))
         };
@@ -431,7 +434,7 @@ impl Dispatch<'_> {
         let uri = distinct_text(&required(params)?, &["uri"])?;
         let Some(session) = session else {
             let message = "only a session can subscribe";
-            return Err(Error::advised(message, "open one with `initialize`"));
+            return Err(Error::advised(message, "open a session with `initialize`"));
         };
         let (upstream, own) = locate_resource(self.core, self.view, &uri)?;
         if !session.is_watching(&uri) {
@@ -440,7 +443,7 @@ impl Dispatch<'_> {
             call::approval::may_watch(core, self.caller, &upstream.name, &own).await?;
             let watching = upstream.watch(self.caller, &own, &session.notifications, exposed);
             if !session.keep_watching(&uri, watching.await?) {
-                let message = "this session watches too many resources already";
+                let message = "this session has too many subscriptions";
                 return Err(Error::invalid_params(message));
             }
         }
@@ -454,7 +457,7 @@ impl Dispatch<'_> {
     ) -> Result<Raw, Error> {
         let level = required(params)?.member("level");
         let level = level.and_then(|level| read_level(&level)).ok_or_else(|| {
-            Error::invalid_params("`level` has to be one of debug, info, notice, warning, error, critical, alert, emergency")
+            Error::invalid_params("`level` must be one of debug, info, notice, warning, error, critical, alert, emergency")
         })?;
         let Some(session) = session else {
             return Ok(Raw::empty_object());
@@ -575,14 +578,14 @@ fn upstream(core: &Core, name: &str) -> Result<Arc<Upstream>, Error> {
 fn required(params: Option<Raw>) -> Result<Raw, Error> {
     params
         .filter(Raw::is_object)
-        .ok_or_else(|| Error::invalid_params("`params` has to be an object"))
+        .ok_or_else(|| Error::invalid_params("`params` must be an object"))
 }
 
 fn text(params: &Raw, member: &str) -> Result<String, Error> {
     params
         .member(member)
         .and_then(|name| name.to_text())
-        .ok_or_else(|| Error::invalid_params(format!("`{member}` has to be a string")))
+        .ok_or_else(|| Error::invalid_params(format!("`{member}` must be a string")))
 }
 
 /// The text of the first of these members. Rejects duplicates and names that differ only in letter
@@ -594,7 +597,7 @@ fn distinct_text(params: &Raw, names: &[&str]) -> Result<String, Error> {
     let text = member.and_then(|text| text.to_text());
     text.ok_or_else(|| {
         let name = names.first().unwrap_or(&"");
-        Error::invalid_params(format!("`{name}` has to be a string"))
+        Error::invalid_params(format!("`{name}` must be a string"))
     })
 }
 

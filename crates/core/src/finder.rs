@@ -157,7 +157,7 @@ impl Finder {
         let learns = self.config.load().search.learn;
         let search = tokio::task::spawn_blocking(move || finder.search(&wish, learns));
         search.await.map_err(|_| {
-            tracing::error!("The search index is damaged; it is made anew.");
+            tracing::error!("The search index is damaged; the gateway rebuilds it.");
             self.begin_anew();
             Error::Indexing { retry_after: PAUSE }
         })
@@ -335,7 +335,7 @@ impl Finder {
                     message: "closed".into(),
                 },
             },
-            note: (stage == Stage::Asleep).then(|| "begins with the first search".into()),
+            note: (stage == Stage::Asleep).then(|| "starts with the first search".into()),
         };
         [search, self.models.part(made.model.as_deref(), settings)]
     }
@@ -372,7 +372,7 @@ async fn follow(finder: Weak<Finder>) {
             finder.follow(&catalog, &settings);
         });
         if work.await.is_err() {
-            tracing::error!("The search index could not be made; it is tried again.");
+            tracing::error!("Cannot build the search index; the gateway tries again.");
             tokio::time::sleep(PAUSE).await;
             continue;
         }
@@ -483,7 +483,7 @@ fn segment(part: &ServerPart, is_trusted: &dyn Fn(&Tool<'_>) -> bool) -> Option<
     let making = AssertUnwindSafe(|| Segment::new(part.name(), &LANGUAGE, tools));
     let made = catch_unwind(making);
     if made.is_err() {
-        tracing::error!(server = %part.name(), "The tools of this server cannot be indexed.");
+        tracing::error!(server = %part.name(), "Cannot index the tools of a server.");
     }
     made.ok().map(Arc::new)
 }

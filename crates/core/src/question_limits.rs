@@ -316,22 +316,22 @@ impl QuestionLimits {
         };
         counter(
             "switchboard_questions_total",
-            "Questions of servers that were passed on.",
+            "Questions from servers that the gateway forwarded.",
             |account| account.questions,
         );
         counter(
             "switchboard_questions_refused_total",
-            "Questions of servers beyond a limit.",
+            "Questions from servers that the gateway refused, because they exceeded a limit.",
             |account| account.refused,
         );
         counter(
             "switchboard_sampling_requests_total",
-            "Requests of servers to the configured model.",
+            "Requests from servers to the configured model.",
             |account| account.sampled,
         );
         counter(
             "switchboard_sampling_tokens_total",
-            "Tokens of answers of the configured model, read and written.",
+            "Input and output tokens of the configured model.",
             |account| account.tokens,
         );
         text

@@ -63,7 +63,9 @@ impl SearchFeedback {
         };
         match Learnt::decode(&file) {
             Ok(learnt) => *self.learnt.write() = learnt,
-            Err(error) => tracing::warn!(%error, file = %self.file.display(), "Searching anew."),
+            Err(error) => {
+                tracing::warn!(%error, file = %self.file.display(), "Cannot read the search feedback; the ranking starts without it.");
+            }
         }
     }
 
@@ -141,7 +143,7 @@ impl SearchFeedback {
             return;
         }
         if let Err(error) = write_private(&self.file, &self.with(Learnt::encode)) {
-            tracing::warn!(%error, file = %self.file.display(), "Cannot keep what searches have taught.");
+            tracing::warn!(%error, file = %self.file.display(), "Cannot save the search feedback.");
         }
     }
 }

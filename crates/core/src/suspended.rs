@@ -198,7 +198,7 @@ impl<T: Send + 'static> SuspendedCalls<T> {
 
 pub(crate) fn refused() -> ErrorObject {
     let message =
-        "`requestState` opens nothing here: it is unknown, used, expired, or of another request";
+        "`requestState` is invalid: it is unknown, used, expired, or belongs to another request";
     ErrorObject::new(code::INVALID_PARAMS, message).with_hint("send the request again without it")
 }
 

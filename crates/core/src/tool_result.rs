@@ -52,7 +52,7 @@ pub(crate) fn found(catalog: &Catalog, found: &Found, limit: usize, detail: Deta
         })
         .collect();
     if tools.is_empty() {
-        let text = "No tool fits. Try other words for what you want to do, in English, or leave out filters.";
+        let text = "No tool matches. Describe in other words what you want to do, in English, or remove filters.";
         return result(text, Raw::object([("tools", Raw::array([]))]));
     }
     match detail {

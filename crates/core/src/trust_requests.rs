@@ -177,9 +177,9 @@ fn summary(held: &[Held]) -> String {
     let changed = held.iter().filter(|held| held.why == Why::Changed).count();
     match (changed, held.len()) {
         (0, _) => format!("offers {counted} not approved yet: {names}"),
-        (1, 1) => format!("has changed {counted} that was approved: {names}"),
+        (1, 1) => format!("has changed {counted} after its approval: {names}"),
         (changed, all) if changed == all => {
-            format!("has changed {counted} that were approved: {names}")
+            format!("has changed {counted} after their approval: {names}")
         }
         (changed, _) => {
             format!("offers {counted} to approve, {changed} of them changed: {names}")
@@ -218,7 +218,7 @@ fn warnings(held: &[Held], others: &Others) -> Vec<String> {
     let more = findings.len().saturating_sub(WARNINGS_MAX);
     findings.truncate(WARNINGS_MAX);
     if more > 0 {
-        findings.push(format!("{more} more findings"));
+        findings.push(format!("further findings: {more}"));
     }
     findings
 }
@@ -239,7 +239,7 @@ fn counted(held: &[Held]) -> String {
     let same = held.iter().all(|held| Some(held.kind) == kind);
     match (kind, held.len()) {
         (Some(ItemKind::Instructions), _) if same => "instructions".to_owned(),
-        (Some(ItemKind::Server), _) if same => "nothing else than itself".to_owned(),
+        (Some(ItemKind::Server), _) if same => "its own description".to_owned(),
         (Some(kind), 1) => format!("a {}", kind.as_str()),
         (Some(kind), count) if same => format!("{count} {}s", kind.as_str()),
         (_, count) => format!("{count} definitions"),
@@ -257,7 +257,7 @@ fn question_to_start(waiting: Start) -> Question {
     });
     Question {
         tools: Vec::new(),
-        summary: format!("start this program: {}{more}", &program[..end]),
+        summary: format!("wants to start this program: {}{more}", &program[..end]),
         // Plain data always serializes.
         request: Raw::from_value(&request).unwrap_or_else(|_| Raw::empty_object()),
         start: Some(waiting),
@@ -310,7 +310,7 @@ async fn ask_once(
         Outcome::Rejected(_) => false,
         other => {
             if first {
-                tracing::warn!(server = %upstream.name, outcome = ?other, "Nobody could be asked about tools that are held back; it is tried again.");
+                tracing::warn!(server = %upstream.name, outcome = ?other, "Cannot ask for approval of held definitions; the gateway tries again.");
             }
             return false;
         }
@@ -339,7 +339,7 @@ async fn settle(core: &Core, name: &str, waiting: &Start, approved: bool) -> boo
         core.refuse(name, fingerprint, None).await
     };
     if let Err(error) = &changed {
-        tracing::error!(server = %name, error = %with_hint(error, error.hint()), "A decision about a server came to nothing.");
+        tracing::error!(server = %name, error = %with_hint(error, error.hint()), "Cannot apply a decision about a server.");
     }
     if let Ok(false) = changed {
         // The entry, or the file that it leads to, has changed since.
@@ -364,7 +364,7 @@ async fn carry_out(core: &Core, upstream: &Upstream, question: &Question, approv
     let decided = match core.live_catalog.decide(name, &settings, decision).await {
         Ok(decided) => decided,
         Err(error) => {
-            tracing::error!(server = %name, error = %with_hint(&error, error.hint()), "A decision about tools came to nothing.");
+            tracing::error!(server = %name, error = %with_hint(&error, error.hint()), "Cannot apply a decision about tools.");
             return false;
         }
     };
@@ -433,7 +433,7 @@ pub async fn forget(core: &Core, server: &str, key: &str) {
         let entry = audit::entry(SystemTime::now(), event);
         let changes = vec![Change::Forget(id.as_str().into()), Change::Audit(entry)];
         if let Err(error) = core.store.write(changes).await {
-            tracing::error!(error = %with_hint(&error, error.hint()), rule = id, "Cannot forget what was remembered about a definition that has changed.");
+            tracing::error!(error = %with_hint(&error, error.hint()), rule = id, "Cannot forget a remembered decision about a definition that has changed.");
         }
         core.approvals.set_policy(|policy| policy.without(&id));
     }

@@ -16,7 +16,7 @@ pub enum ModelError {
         source: io::Error,
     },
     /// A file of the model is not JSON, or not of the expected shape.
-    #[error("{path:?} is not the description of a model")]
+    #[error("{path:?} is not a model description")]
     Json {
         /// The file.
         path: PathBuf,
@@ -25,7 +25,7 @@ pub enum ModelError {
         source: serde_json::Error,
     },
     /// A file is larger than that of any supported model.
-    #[error("{path:?} has {bytes} bytes, and at most {most} are read")]
+    #[error("{path:?} has {bytes} bytes, but at most {most} are allowed")]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -35,7 +35,7 @@ pub enum ModelError {
         most: u64,
     },
     /// The model is of a different kind.
-    #[error("{path:?} describes a model that cannot be run here: {what}")]
+    #[error("{path:?} describes an unsupported model: {what}")]
     Unsupported {
         /// The file.
         path: PathBuf,
@@ -51,13 +51,13 @@ pub enum ModelError {
         what: String,
     },
     /// The vocabulary cannot be used.
-    #[error("the vocabulary cannot be used: {0}")]
+    #[error("invalid vocabulary: {0}")]
     Vocabulary(String),
     /// The bytes are not a table of word vectors.
-    #[error("the table of word vectors cannot be used: {0}")]
+    #[error("invalid table of word vectors: {0}")]
     Table(String),
     /// Two vectors to compare have different lengths: they are from different models.
-    #[error("a vector of {found} numbers, where {expected} were expected")]
+    #[error("the vector has {found} numbers, but {expected} are expected")]
     Dimensions {
         /// Expected length.
         expected: usize,
@@ -70,10 +70,12 @@ impl ModelError {
     /// Advice for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
-            Self::Read { .. } => "check that the model's folder is complete and may be read".into(),
-            Self::Json { .. } | Self::Damaged { .. } => "fetch the model again".into(),
+            Self::Read { .. } => "check that the model's folder is complete and readable".into(),
+            Self::Json { .. } | Self::Damaged { .. } => "download the model again".into(),
             Self::TooLarge { .. } => "choose a smaller model".into(),
-            Self::Dimensions { .. } => "compute it with the same model as the others".into(),
+            Self::Dimensions { .. } => {
+                "compute the vector with the same model as the others".into()
+            }
             Self::Unsupported { .. } | Self::Vocabulary(_) | Self::Table(_) => return None,
         })
     }

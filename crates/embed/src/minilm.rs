@@ -160,7 +160,9 @@ impl MiniLm {
         if to_unit(&mut mean) {
             Ok(mean)
         } else {
-            Err(self.weights.damaged("they give no number".to_owned()))
+            Err(self
+                .weights
+                .damaged("the result is not a number".to_owned()))
         }
     }
 }
@@ -299,7 +301,7 @@ impl Config {
             }
         }
         if !self.hidden_size.is_multiple_of(self.num_attention_heads) {
-            return Err("`hidden_size` is no multiple of `num_attention_heads`".to_owned());
+            return Err("`hidden_size` is not a multiple of `num_attention_heads`".to_owned());
         }
         if !(0.0..1.0).contains(&self.layer_norm_eps) {
             return Err("`layer_norm_eps` is not between 0 and 1".to_owned());
@@ -316,8 +318,9 @@ fn read_vocabulary(folder: &Path, size: usize) -> Result<WordPiece, ModelError> 
     let lines = folder.join("vocab.txt");
     let vocabulary = if lines.exists() {
         let text = files::read(&lines, limits::VOCABULARY_BYTES)?;
-        let text = String::from_utf8(text)
-            .map_err(|_| ModelError::Vocabulary(format!("{} is no text", lines.display())))?;
+        let text = String::from_utf8(text).map_err(|_| {
+            ModelError::Vocabulary(format!("{} is not UTF-8 text", lines.display()))
+        })?;
         WordPiece::new(text.replace("\r\n", "\n"))?
     } else {
         let path = folder.join("tokenizer.json");
@@ -330,7 +333,7 @@ fn read_vocabulary(folder: &Path, size: usize) -> Result<WordPiece, ModelError> 
         Ok(vocabulary)
     } else {
         let found = vocabulary.len();
-        let what = format!("it has {found} lines, and the model knows {size} pieces");
+        let what = format!("it has {found} lines, but the model has {size} pieces");
         Err(ModelError::Vocabulary(what))
     }
 }
@@ -355,7 +358,7 @@ impl Tokenizer {
             let line = lines.get_mut(id as usize).filter(|line| line.is_none());
             let Some(line) = line.filter(|_| !piece.contains('\n')) else {
                 return Err(ModelError::Vocabulary(format!(
-                    "the number {id} is out of place"
+                    "the ID {id} is a duplicate or out of range"
                 )));
             };
             *line = Some(piece);

@@ -53,7 +53,7 @@ impl StaticTable {
             at: 0,
         };
         if rest.take(MAGIC.len())? != MAGIC {
-            return Err(bad("it does not begin with its mark"));
+            return Err(bad("it does not start with its magic bytes"));
         }
         let version = rest.number()?;
         if version != VERSION {
@@ -71,7 +71,7 @@ impl StaticTable {
             8 => Bits::Eight,
             4 if dimensions.is_multiple_of(2) => Bits::Four,
             bits => {
-                let what = format!("{dimensions} numbers of {bits} bits cannot be read");
+                let what = format!("{dimensions} numbers of {bits} bits are not supported");
                 return Err(bad(what));
             }
         };
@@ -85,10 +85,11 @@ impl StaticTable {
                 str::from_utf8(&bytes[lines]).map(|lines| Cow::Owned(lines.to_owned()))
             }
         };
-        let vocabulary = WordPiece::new(lines.map_err(|_| bad("the vocabulary is no text"))?)?;
+        let vocabulary =
+            WordPiece::new(lines.map_err(|_| bad("the vocabulary is not UTF-8 text"))?)?;
         if vocabulary.len() != rows {
             let lines = vocabulary.len();
-            return Err(bad(format!("{lines} pieces have {rows} rows")));
+            return Err(bad(format!("it has {rows} rows for {lines} pieces")));
         }
         // The vocabulary limits the number of rows, so no product below overflows.
         let scales: Vec<f32> = rest
@@ -99,7 +100,7 @@ impl StaticTable {
             .map(|bytes| half(u16::from_le_bytes(*bytes)))
             .collect();
         if scales.iter().any(|scale| !scale.is_finite()) {
-            return Err(bad("the scale of a row is no number"));
+            return Err(bad("the scale of a row is not a finite number"));
         }
         let numbers = rest.at..rest.at + rows * bits.bytes(dimensions);
         if numbers.end != bytes.len() {
@@ -227,7 +228,7 @@ impl<'a> Cursor<'a> {
     fn take(&mut self, length: usize) -> Result<&'a [u8], ModelError> {
         let taken = self.bytes[self.at..]
             .get(..length)
-            .ok_or_else(|| bad("it is cut off"))?;
+            .ok_or_else(|| bad("it is truncated"))?;
         self.at += length;
         Ok(taken)
     }

@@ -47,13 +47,13 @@ impl WordPiece {
         let text = lines.into();
         let bad = |what: String| Err(ModelError::Vocabulary(what));
         if u32::try_from(text.len()).is_err() {
-            return bad(format!("its text has {} bytes", text.len()));
+            return bad(format!("its text of {} bytes is too long", text.len()));
         }
         let body = text.strip_suffix('\n').unwrap_or(&text);
         let count = body.bytes().filter(|byte| *byte == b'\n').count() + 1;
         if body.is_empty() || count > limits::VOCABULARY_LINES {
             let most = limits::VOCABULARY_LINES;
-            return bad(format!("it has {count} lines, 1 to {most} are possible"));
+            return bad(format!("it has {count} lines, but 1 to {most} are allowed"));
         }
 
         let mut starts = Vec::with_capacity(count + 1);
@@ -66,7 +66,7 @@ impl WordPiece {
         }
         starts.push(next);
         if longest > limits::VOCABULARY_LINE_BYTES {
-            return bad(format!("it has a line of {longest} bytes"));
+            return bad(format!("its line of {longest} bytes is too long"));
         }
 
         let mut vocabulary = Self {

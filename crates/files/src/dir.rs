@@ -37,7 +37,7 @@ pub fn private_dir(path: &Path) -> io::Result<()> {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
             format!(
-                "it belongs to user {} and this process runs as user {user}",
+                "it belongs to user {}, but this process runs as user {user}",
                 found.uid()
             ),
         ));

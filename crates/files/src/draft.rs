@@ -92,7 +92,7 @@ pub fn links(path: &Path) -> io::Result<Vec<PathBuf>> {
         passed.push(mem::replace(&mut target, next));
     }
     Err(io::Error::other(format!(
-        "{} is a link that leads nowhere",
+        "{} leads through too many symbolic links",
         path.display()
     )))
 }
@@ -111,9 +111,9 @@ impl Draft {
     pub fn beside(target: &Path) -> io::Result<Self> {
         static COUNTER: AtomicU32 = AtomicU32::new(0);
 
-        let name = target
-            .file_name()
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
+        let name = target.file_name().ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name")
+        })?;
         let mut options = OpenOptions::new();
         // O_EXCL implies O_NOFOLLOW; it is set for systems that do not comply.
         let flags = OFlags::NOFOLLOW.bits().cast_signed();

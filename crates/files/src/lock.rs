@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process held the lock until the timeout.
-    #[error("another process has held {} for {} s", path.display(), waited.as_secs())]
+    #[error("cannot lock {}: another process has held the lock for {} s", path.display(), waited.as_secs())]
     Held {
         /// The lock file.
         path: PathBuf,

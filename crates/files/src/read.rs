@@ -105,7 +105,7 @@ fn wait(file: &File, until: Instant) -> io::Result<()> {
 }
 
 fn too_slow() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, "nothing came from it in time")
+    io::Error::new(io::ErrorKind::TimedOut, "it sent no data in time")
 }
 
 /// Opens a file and checks that it is a regular one.

@@ -40,10 +40,10 @@ pub struct Gateway {
 #[non_exhaustive]
 pub enum StartError {
     /// Servers cannot be contained on this system.
-    #[error("cannot look after servers: {0}")]
+    #[error("cannot supervise servers: {0}")]
     Containment(#[source] std::io::Error),
     /// The system provides no random numbers to name this instance.
-    #[error("the system gives no random numbers")]
+    #[error("the system provides no random numbers")]
     Random,
 }
 
@@ -62,7 +62,7 @@ impl Gateway {
         guard: Option<PathBuf>,
     ) -> Result<Arc<Self>, StartError> {
         if let Err(error) = switchboard_contain::become_subreaper() {
-            tracing::warn!(%error, "Cannot adopt what servers leave behind.");
+            tracing::warn!(%error, "Cannot adopt processes that servers leave behind.");
         }
         let instance = instance(&home).ok_or(StartError::Random)?;
         let logs = Arc::new(Logs::new(Arc::clone(&home)));
@@ -70,7 +70,7 @@ impl Gateway {
         if !environment.dropped().is_empty() {
             tracing::warn!(
                 entries = ?environment.dropped(),
-                "These entries of PATH are not searched: they are relative, or in the folder in which the gateway was started, which may be another person's. Name a program there by its whole path."
+                "Some entries of PATH are ignored, because they are relative, or in the directory in which the gateway was started, which another user may control; name programs there by their absolute path."
             );
         }
         let left_behind = Sweep::new(home.groups(), instance);
@@ -248,7 +248,7 @@ fn run_sweep(sweep: &Sweep) {
     match sweep.run() {
         Ok(report) => {
             for swept in &report.swept {
-                tracing::warn!(server = %swept.name, ended = swept.ended, left = swept.left, "Swept what an earlier gateway left behind.");
+                tracing::warn!(server = %swept.name, ended = swept.ended, left = swept.left, "Found processes that an earlier gateway left behind.");
             }
             for container in &report.containers {
                 tracing::warn!(%container, "Removed a container that an earlier gateway left behind.");
@@ -258,7 +258,7 @@ fn run_sweep(sweep: &Sweep) {
             }
         }
         Err(error) => {
-            tracing::warn!(%error, "Cannot look for what an earlier gateway left behind.");
+            tracing::warn!(%error, "Cannot look for processes that an earlier gateway left behind.");
         }
     }
 }
@@ -277,7 +277,7 @@ fn instance(home: &Home) -> Option<Instance> {
     }
     let name = switchboard_base::random::secret()?;
     if let Err(error) = write_private(&path, name.as_bytes()) {
-        tracing::warn!(%error, path = %path.display(), "Cannot keep the name of this instance.");
+        tracing::warn!(%error, path = %path.display(), "Cannot save the name of this instance.");
     }
     name.parse().ok()
 }

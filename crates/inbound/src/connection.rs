@@ -297,7 +297,7 @@ async fn accept<S, N, R, F>(
 fn bound_unsent(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
     if let Err(error) = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BYTES) {
-        tracing::debug!(%error, "Cannot bound what waits to be sent.");
+        tracing::debug!(%error, "Cannot limit the unsent bytes of a connection.");
     }
     #[cfg(not(target_os = "linux"))]
     let _ = stream;

@@ -44,7 +44,7 @@ pub fn no_console(taken: SocketAddr) -> String {
     format!("another program listens on {taken}, where a browser may look for the console")
 }
 /// Advice for the user.
-pub const NO_CONSOLE_HINT: &str = "end that program and start the gateway again, or choose another port with `listen` in the configuration or `serve --listen`";
+pub const NO_CONSOLE_HINT: &str = "stop that program and restart the gateway, or choose another port with `listen` in the configuration or `serve --listen`";
 
 /// The console of this run: its host name, the keys that were issued, and the sessions.
 pub struct Console {

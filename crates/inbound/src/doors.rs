@@ -145,7 +145,7 @@ async fn route(
         }
         Some((transport, rest)) => {
             let Some(view) = view(rest) else {
-                let message = "there is no such MCP address; try /mcp, /mcp/search, /mcp/direct or /mcp/s/NAME";
+                let message = "there is no such MCP endpoint; try /mcp, /mcp/search, /mcp/direct or /mcp/s/NAME";
                 return http::refuse(StatusCode::NOT_FOUND, code::INVALID_REQUEST, message);
             };
             return match transport {
@@ -310,24 +310,24 @@ fn turn_away(away: &Away, is_mcp: bool) -> Response<Answer> {
     let hint = match away {
         Away::Gate(_) => None,
         Away::Peer(stranger) => Some(stranger.hint()),
-        Away::Crowd => Some("close some, or try again later"),
+        Away::Crowd => Some("close some connections, or try again later"),
     };
     let (status, message) = match away {
         Away::Gate(TurnedAway::Host) => (
             StatusCode::FORBIDDEN,
-            "this gateway serves its own machine only: the Host header has to be a loopback address, or the name in the link that `switchboard console` prints, which is another in each run",
+            "this gateway serves only its own machine: the Host header must be a loopback address, or the host name in the link that `switchboard console` prints, which changes at each start",
         ),
         Away::Gate(TurnedAway::Origin) => (
             StatusCode::FORBIDDEN,
-            "this gateway does not serve foreign web pages: the Origin header has to be a loopback address",
+            "this gateway does not serve foreign web pages: the Origin header must be a loopback address",
         ),
         Away::Gate(TurnedAway::Page) => (
             StatusCode::FORBIDDEN,
-            "a session of the console is for the console's own page: Host and Origin have to be the address in the link that `switchboard console` prints",
+            "a console session works only on the console's own page: Host and Origin must be the address in the link that `switchboard console` prints",
         ),
         Away::Gate(TurnedAway::Token) => (
             StatusCode::UNAUTHORIZED,
-            "a token is wanted: send `Authorization: Bearer TOKEN` with the token that is in run/token of the gateway's home",
+            "the token is missing or wrong: send `Authorization: Bearer TOKEN` with the token from `run/token` in the gateway's home",
         ),
         Away::Peer(stranger) => (StatusCode::FORBIDDEN, stranger.message()),
         Away::Crowd => (
@@ -390,7 +390,7 @@ fn pipe(inner: &Inner, visit: &Visit, mut request: Request<Incoming>) -> Respons
             .eq_ignore_ascii_case(PIPE_UPGRADE.as_bytes())
     });
     if !asked {
-        let message = "this address opens a pipe: ask with `Upgrade: mcp-pipe`";
+        let message = "this address opens a pipe: send the header `Upgrade: mcp-pipe`";
         return Problem::new(StatusCode::UPGRADE_REQUIRED, message).into_answer();
     }
     let path = request.uri().path();
@@ -401,11 +401,11 @@ fn pipe(inner: &Inner, visit: &Visit, mut request: Request<Incoming>) -> Respons
     };
     let inbound = Arc::clone(&inner.inbound);
     if inbound.core.lifecycle.is_stopping() {
-        let message = "the gateway is stopping, and the next one takes you in";
+        let message = "the gateway is stopping; reconnect to the next instance";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).into_answer();
     }
     if inbound.pipes() >= PIPES_MAX {
-        let message = "too many clients are there already";
+        let message = "too many clients are connected";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message)
             .hint("try again later")
             .into_answer();

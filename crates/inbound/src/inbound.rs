@@ -109,7 +109,7 @@ impl Inbound {
     pub(crate) fn listens(&self, ports: &Ports) {
         let console = match ports.taken {
             Some(taken) => {
-                tracing::warn!("There is no console: {}.", no_console(taken));
+                tracing::warn!("The console is not available: {}.", no_console(taken));
                 Err(taken)
             }
             None => Ok(self.console.host(ports.address.port())),
@@ -158,7 +158,7 @@ async fn sweep_sessions(inbound: Weak<Inbound>) {
         let ended = inbound.sessions.sweep(idle);
         let core = Arc::clone(&inbound.core);
         if ended > 0 {
-            tracing::debug!(ended, "Ended sessions that were idle.");
+            tracing::debug!(ended, "Ended idle sessions.");
             // Entries of ended sessions would keep their memory.
             core.audience.prune();
         }

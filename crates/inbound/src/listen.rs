@@ -59,7 +59,7 @@ impl Listening {
         let filter = params
             .and_then(|params| params.member("notifications"))
             .filter(Raw::is_object)
-            .ok_or_else(|| Error::invalid_params("`notifications` has to be an object"))?;
+            .ok_or_else(|| Error::invalid_params("`notifications` must be an object"))?;
         let says = |name: &str| {
             filter
                 .member(name)
@@ -73,17 +73,17 @@ impl Listening {
         let uris: Vec<String> = match filter.member("resourceSubscriptions") {
             None => Vec::new(),
             Some(uris) => uris.read().map_err(|_| {
-                Error::invalid_params("`resourceSubscriptions` has to be an array of strings")
+                Error::invalid_params("`resourceSubscriptions` must be an array of strings")
             })?,
         };
         if uris.len() > URIS_MAX {
-            let message = format!("a stream watches at most {URIS_MAX} resources");
+            let message = format!("a stream can watch at most {URIS_MAX} resources");
             return Err(Error::invalid_params(message));
         }
         let bytes: usize = uris.iter().map(String::len).sum();
         if bytes + id.raw().as_bytes().len() > KEPT_BYTES {
             let message = format!(
-                "the URIs of a stream and its id have at most {} KiB",
+                "the URIs of a stream and its ID are limited to {} KiB",
                 KEPT_BYTES / 1024
             );
             return Err(Error::invalid_params(message));
@@ -203,7 +203,7 @@ async fn watch_all(
         };
         let permitted = may_watch(core, caller, &upstream.name, &own).await;
         if let Err(failure) = permitted {
-            tracing::debug!(%uri, reason = %failure.message(), "A resource is not watched.");
+            tracing::debug!(%uri, reason = %failure.message(), "Cannot watch a resource.");
             continue;
         }
         // A server that is not available is waited for once.
@@ -220,7 +220,7 @@ async fn watch_all(
                 honoured.push(uri);
             }
             Err(failure) => {
-                tracing::debug!(%uri, reason = %failure.message(), "A resource is not watched.");
+                tracing::debug!(%uri, reason = %failure.message(), "Cannot watch a resource.");
                 if upstream.live().is_none() {
                     away = Some(upstream);
                 }

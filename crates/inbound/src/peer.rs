@@ -41,21 +41,23 @@ impl Stranger {
             Self::Server(_) => {
                 "a server of this gateway, or a process that it started, may not use the gateway"
             }
-            Self::User(_) => "the gateway's socket is for the user that runs the gateway",
+            Self::User(_) => "the gateway's socket is only for the user that runs the gateway",
             Self::Elsewhere => {
-                "the gateway found no process of this machine at the other end of the connection, so it refuses"
+                "the gateway refuses the connection, because its other end is not a process of this machine"
             }
-            Self::Unknown => "the gateway could not tell which process is asking, so it refuses",
+            Self::Unknown => {
+                "the gateway refuses the connection, because it cannot identify the process at its other end"
+            }
         }
     }
 
     /// Advice for that process.
     pub(crate) const fn hint(&self) -> &'static str {
         match self {
-            Self::Server(_) => "run this from a program that no server has started",
-            Self::User(_) => "use it as that user",
+            Self::Server(_) => "run this from a program that no server started",
+            Self::User(_) => "run this as that user",
             Self::Elsewhere => {
-                "connect from the same machine, or in WSL from inside of it, and not through a forwarded port"
+                "connect from the same machine (with WSL: from inside WSL), not through a forwarded port"
             }
             Self::Unknown => "try again",
         }

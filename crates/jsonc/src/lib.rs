@@ -149,7 +149,7 @@ fn check_put(changed: &str, keys: &[&str], members: &[(&str, Tree<'_>)]) -> Resu
         None => Ok(()),
         Some((key, _)) => Err(Error {
             at: 0,
-            message: format!("`{key}` cannot be put into this text; format the file first"),
+            message: format!("cannot insert `{key}` into this text: format the file first"),
         }),
     }
 }

@@ -180,12 +180,12 @@ impl fmt::Display for CallError {
             Self::RequestFailed(failure) => failure.fmt(f),
             Self::NotReady { state } => write!(f, "connection not ready ({state})"),
             Self::Failed { reason } => {
-                write!(f, "connection failed and waits for a restart: {reason}")
+                write!(f, "connection failed, and needs a restart: {reason}")
             }
             Self::Cancelled => f.write_str("cancelled"),
             Self::CancelledByServer => f.write_str("cancelled by the server"),
             Self::Shutdown { .. } => f.write_str("client shutting down"),
-            Self::InvalidParams { reason } => write!(f, "parameters cannot be sent: {reason}"),
+            Self::InvalidParams { reason } => write!(f, "cannot send the parameters: {reason}"),
         }
     }
 }

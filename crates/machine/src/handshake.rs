@@ -158,7 +158,8 @@ pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome, is_probed
             let Ok(answer) = result.read::<Initialized>() else {
                 return Verdict::Refused {
                     permanent: false,
-                    reason: "the answer to `initialize` is not an InitializeResult".to_owned(),
+                    reason: "the response to `initialize` is not a valid InitializeResult"
+                        .to_owned(),
                     said: None,
                 };
             };
@@ -255,7 +256,7 @@ fn no_common_version(theirs: &[String], newest: Revision) -> Verdict {
     Verdict::Refused {
         permanent: true,
         reason: format!(
-            "no common protocol version: the server speaks none of {}",
+            "no common protocol version: the server supports none of {}",
             ours.join(", ")
         ),
         said: words(&theirs.join(", ")),
@@ -436,7 +437,7 @@ mod tests {
             panic!("accepted");
         };
         assert!(
-            reason.contains("the server speaks none of 2024-11-05"),
+            reason.contains("the server supports none of 2024-11-05"),
             "{reason}"
         );
         assert_eq!(said.as_deref(), Some("1999-01-01"));

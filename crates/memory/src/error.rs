@@ -26,7 +26,7 @@ pub(crate) enum Error {
         hint: Option<Cow<'static, str>>,
     },
     /// The object does not exist, or not within the given scope.
-    #[error("there is no {what} '{id}' here")]
+    #[error("there is no {what} '{id}'")]
     Missing {
         what: &'static str,
         id: String,
@@ -70,7 +70,7 @@ impl Error {
         Self::Missing {
             what: "memory",
             id: shortened(id),
-            hint: "list_memories and recall tell the ids",
+            hint: "list_memories and recall return the IDs",
         }
     }
 
@@ -78,7 +78,7 @@ impl Error {
         Self::Missing {
             what: "entity",
             id: shortened(name),
-            hint: "create_entity makes it, get_related lists those that there are",
+            hint: "create_entity creates it; get_related lists the existing ones",
         }
     }
 
@@ -87,7 +87,7 @@ impl Error {
         Some(match self {
             Self::Invalid { hint, .. } => hint.as_deref()?.into(),
             Self::Missing { hint, .. } | Self::Conflict { hint, .. } => (*hint).into(),
-            Self::Initializing { .. } => "ask again in a moment".into(),
+            Self::Initializing { .. } => "try again in a moment".into(),
             Self::Failed { action, .. } => (&**action).into(),
             Self::Refused(_) | Self::Internal(_) => return None,
         })
@@ -176,8 +176,8 @@ impl From<StoreError> for Error {
                 retried: true,
             },
             StoreError::Conflict => Self::Conflict {
-                message: "it was changed by somebody else meanwhile",
-                hint: "read it again",
+                message: "another caller has changed the data in the meantime",
+                hint: "read it again and retry",
             },
             StoreError::Busy => Self::Initializing { part: "store" },
             StoreError::Closed => Self::Failed {
@@ -188,9 +188,9 @@ impl From<StoreError> for Error {
             },
             StoreError::Damaged { ref aside } => Self::Failed {
                 part: "store",
-                message: format!("the memories are in a damaged file that was put aside ({aside})")
+                message: format!("the memories are in a damaged file that was set aside ({aside})")
                     .into(),
-                action: "a person can run `switchboard memory repair` to bring back what can be read of them, or `switchboard memory repair --discard` to begin without them".into(),
+                action: "the user can run `switchboard memory repair` to recover what can be read, or `switchboard memory repair --discard` to start without them".into(),
                 retried: false,
             },
             StoreError::TooLarge { .. } | StoreError::Invalid { .. } => Self::Invalid {

@@ -101,7 +101,7 @@ impl Memory {
         let scope = wish.scope.scope();
         let place = match (&wish.cursor, wish.format) {
             (Some(cursor), _) => Place::parse(cursor).ok_or_else(|| {
-                Error::invalid("cursor is none of this tool's: take next_cursor of the page before")
+                Error::invalid("invalid cursor: use next_cursor of the previous page")
             })?,
             (None, Format::Jsonl) => Place::Entities(0),
             (None, Format::Markdown) => Place::Memories(0),

@@ -75,9 +75,7 @@ impl Memory {
                 return Err(Error::Initializing { part: "embeddings" });
             }
             return Err(Error::Invalid {
-                message: format!(
-                    "memories cannot be searched by meaning at present (vectors: {vectors})"
-                ),
+                message: format!("search by meaning is not available (vectors: {vectors})"),
                 hint: Some("use mode \"text\", or see get_status".into()),
             });
         }
@@ -86,11 +84,13 @@ impl Memory {
 
     async fn seek(&self, wish: Recall, channels: Channels) -> Result<Value, Error> {
         if wish.query.trim().is_empty() {
-            return Err(Error::invalid("query is empty: say what to look for"));
+            return Err(Error::invalid(
+                "query is empty: give a question or keywords",
+            ));
         }
         if wish.query.len() > QUERY_BYTES {
             return Err(Error::invalid(format!(
-                "query has {} bytes, and may have {QUERY_BYTES}: ask in a sentence",
+                "query has {} bytes, but at most {QUERY_BYTES} are allowed: ask in one sentence",
                 wish.query.len()
             )));
         }
@@ -178,7 +178,7 @@ impl Memory {
         let shown = shown.ok_or_else(|| Error::Missing {
             what: "memory",
             id: shortened(&wish.one.id),
-            hint: "it was not known at that time",
+            hint: "it was not known at that time; use a later known_at",
         })?;
         let mut members = record::whole(&shown);
         if wish.history {

@@ -71,7 +71,9 @@ impl Memory {
         let now = times::now();
         let key = extract::key(&wish.name);
         if key.is_empty() {
-            return Err(Error::invalid("name is empty: say who or what it is"));
+            return Err(Error::invalid(
+                "name is empty: give the name of a person or thing",
+            ));
         }
         let change = MemoryChange::Entity {
             id: new_id(now)?,
@@ -87,7 +89,7 @@ impl Memory {
             Some(Made::Entity {
                 id, name, created, ..
             }) => Ok(json!({ "id": id, "name": name, "created": created })),
-            _ => Err(Error::Internal("the entity was not made".to_owned())),
+            _ => Err(Error::Internal("the entity was not created".to_owned())),
         }
     }
 
@@ -116,7 +118,7 @@ impl Memory {
                 "relation_type": wish.relation_type,
                 "created": created,
             })),
-            _ => Err(Error::Internal("the relation was not made".to_owned())),
+            _ => Err(Error::Internal("the relation was not created".to_owned())),
         }
     }
 
@@ -142,12 +144,12 @@ impl Memory {
             (None, Some(pair), None) => pair,
             (None, Some(_), Some(_)) => {
                 return Err(Error::invalid(
-                    "there are such entities in several scopes: name the scope, or their ids",
+                    "these entities exist in several scopes: give the scope, or their IDs",
                 ));
             }
             (None, None, _) => {
                 return Err(Error::invalid(
-                    "the two entities are of different scopes: a relation stays within one",
+                    "the two entities are in different scopes: a relation cannot cross scopes",
                 ));
             }
         };

@@ -184,13 +184,14 @@ impl Importing<'_> {
     async fn read(&mut self, line: &str) -> Result<Meaning, Error> {
         let line: Value = serde_json::from_str(line).map_err(|error| {
             Error::invalid(format!(
-                "this is not valid JSON (column {})",
+                "the line is not valid JSON (column {})",
                 error.column()
             ))
         })?;
         check_members(&line)?;
-        let line: Line = serde_json::from_value(line)
-            .map_err(|error| Error::invalid(format!("this is no line of an export: {error}")))?;
+        let line: Line = serde_json::from_value(line).map_err(|error| {
+            Error::invalid(format!("the line is not a line of an export: {error}"))
+        })?;
         let meaning = match line {
             Line::Memory(line) => self.memory(*line).await?,
             Line::Entity(line) => Some(self.entity(line).await?),
@@ -270,7 +271,7 @@ impl Importing<'_> {
         let now = times::now();
         let key = extract::key(&line.name);
         if key.is_empty() {
-            return Err(Error::invalid("an entity without a name"));
+            return Err(Error::invalid("the entity has no name"));
         }
         let scope = line.scope.scope();
         let mut counts = Counts {
@@ -389,12 +390,12 @@ impl Known {
     fn follow(&mut self, next: &mut NewVersion) -> Result<u32, Error> {
         if next.scope != self.scope {
             return Err(Error::invalid(
-                "another scope has a memory with this id: the versions of a memory are of one scope",
+                "a memory with this ID is in another scope: all versions of a memory must be in one scope",
             ));
         }
         if next.learned_at <= self.learned_at {
             return Err(Error::invalid(
-                "this version was not learned after the one before it",
+                "this version was not learned after the previous one",
             ));
         }
         next.id = Arc::clone(&self.id);
@@ -447,7 +448,7 @@ fn check_members(line: &Value) -> Result<(), Error> {
         Some("relation") => RELATION,
         _ => {
             return Err(Error::invalid(
-                "the type of a line is \"memory\", \"entity\" or \"relation\"",
+                "the type of a line must be \"memory\", \"entity\" or \"relation\"",
             ));
         }
     };
@@ -456,7 +457,7 @@ fn check_members(line: &Value) -> Result<(), Error> {
     let mut names = line.as_object().into_iter().flat_map(Map::keys);
     match names.find(|name| !known(name)) {
         Some(unknown) => Err(Error::invalid(format!(
-            "`{}` is not known here",
+            "unknown member `{}`",
             shortened(unknown)
         ))),
         None => Ok(()),
@@ -481,7 +482,7 @@ fn checked_id(id: &str) -> Result<&str, Error> {
         return Ok(id);
     }
     Err(Error::invalid(format!(
-        "an id has 1 to {ID_BYTES} of a-z, A-Z, 0-9, `.`, `_`, `:` and `-`"
+        "an ID must have 1 to {ID_BYTES} characters of a-z, A-Z, 0-9, `.`, `_`, `:` and `-`"
     )))
 }
 
@@ -489,7 +490,7 @@ fn check_kind(kind: &str) -> Result<(), Error> {
     match kind {
         "episodic" | "semantic" | "procedural" => Ok(()),
         _ => Err(Error::invalid(
-            "memory_type is none of episodic, semantic and procedural",
+            "memory_type must be episodic, semantic or procedural",
         )),
     }
 }

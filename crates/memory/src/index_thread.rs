@@ -169,7 +169,7 @@ impl IndexThread {
         match spawned {
             Ok(_) => *orders = Some(sender),
             Err(error) => {
-                let why = format!("no thread for the index can be started: {error}");
+                let why = format!("cannot start the thread of the index: {error}");
                 self.shared
                     .state
                     .send_replace(IndexState::Failed(why.into()));

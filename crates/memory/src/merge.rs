@@ -50,8 +50,8 @@ impl Memory {
         if let Some(apply) = &wish.apply {
             if *apply != plan {
                 return Err(Error::Conflict {
-                    message: "the plan is out of date: something has changed since",
-                    hint: "look at a new preview",
+                    message: "the plan is out of date: memories have changed since the preview",
+                    hint: "request a new preview",
                 });
             }
             self.merge(&groups).await?;

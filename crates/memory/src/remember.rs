@@ -198,7 +198,7 @@ impl Memory {
         let until = until.unwrap_or_else(|| current.valid_until.unwrap_or(now).min(now));
         if let Some(successor) = &wish.superseded_by {
             if **successor == *current.id {
-                return Err(Error::invalid("a memory cannot be superseded by itself"));
+                return Err(Error::invalid("a memory cannot supersede itself"));
             }
             self.current(successor, &filter).await?;
         }
@@ -388,7 +388,7 @@ pub(crate) fn spelled(metadata: Option<&Map<String, Value>>) -> Result<Option<Ar
     let spelled = serde_json::to_string(metadata).unwrap_or_default();
     if spelled.len() > METADATA_BYTES {
         return Err(Error::invalid(format!(
-            "metadata has {} bytes, and may have {METADATA_BYTES}",
+            "metadata has {} bytes, but at most {METADATA_BYTES} are allowed",
             spelled.len()
         )));
     }
@@ -398,8 +398,9 @@ pub(crate) fn spelled(metadata: Option<&Map<String, Value>>) -> Result<Option<Ar
 /// Creates an ID. Later IDs are greater, and they cannot be guessed.
 pub(crate) fn new_id(now: i64) -> Result<Arc<str>, Error> {
     let mut random = [0; 8];
-    getrandom::fill(&mut random)
-        .map_err(|_| Error::Internal("there is no randomness for a new id".to_owned()))?;
+    getrandom::fill(&mut random).map_err(|_| {
+        Error::Internal("cannot create an ID: the system gives no random numbers".to_owned())
+    })?;
     let millis = now.div_euclid(1_000);
     let random = u64::from_be_bytes(random);
     Ok(format!("{millis:012x}-{random:016x}").into())

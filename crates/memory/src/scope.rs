@@ -140,7 +140,7 @@ pub(crate) fn time(field: &str, text: Option<&str>) -> Result<Option<i64>, Error
     match times::parse(text) {
         Some(time) => Ok(Some(time)),
         None => Err(Error::invalid(format!(
-            "{field} is no time: write it as 2026-07-28T12:00:00Z or 2026-07-28"
+            "{field} is not a time: write it as 2026-07-28T12:00:00Z or 2026-07-28"
         ))),
     }
 }

@@ -38,7 +38,7 @@ impl Default for Settings {
 }
 
 /// The advice for an index that could not be built.
-const REMADE: &str = "it is made again when it is next needed";
+const REMADE: &str = "the index is built again when it is next needed";
 
 /// The memory of one home. Cloning it is cheap.
 #[derive(Clone)]

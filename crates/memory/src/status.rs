@@ -47,7 +47,7 @@ impl Memory {
             Some(problem) => Part {
                 state: "error",
                 message: Some(problem.to_string()),
-                action: Some("memories are found by words meanwhile".to_owned()),
+                action: Some("wait: until the model works, keyword search is used".to_owned()),
             },
             None => Part {
                 state: self.vectors_word(),
@@ -161,7 +161,7 @@ fn store_part(status: &Status, counts: Option<&Result<Counts, StoreError>>) -> P
                 let hint = other.hint();
                 failed(
                     &other.to_string(),
-                    hint.as_deref().unwrap_or("ask again in a moment"),
+                    hint.as_deref().unwrap_or("try again in a moment"),
                 )
             }
         },
@@ -175,19 +175,19 @@ fn store_part(status: &Status, counts: Option<&Result<Counts, StoreError>>) -> P
 fn index_part(state: &IndexState) -> Part {
     match state {
         IndexState::Resting => Part {
-            message: Some("made when it is first needed".to_owned()),
+            message: Some("built when it is first needed".to_owned()),
             ..READY
         },
         IndexState::Loading(done) => Part {
             state: "initializing",
-            message: Some(format!("{done} memories are in it")),
+            message: Some(format!("memories indexed so far: {done}")),
             action: None,
         },
         IndexState::Ready => READY,
         IndexState::Failed(why) => Part {
             state: "error",
             message: Some(why.to_string()),
-            action: Some("it is tried again when it is next needed".to_owned()),
+            action: Some("the index is built again when it is next needed".to_owned()),
         },
     }
 }

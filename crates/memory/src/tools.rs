@@ -28,7 +28,9 @@ impl Memory {
             "export_memory" => self.export_memory(read(arguments)?).await,
             "import_memory" => self.import_memory(read(arguments)?).await,
             "get_status" => self.get_status(read(arguments)?).await,
-            other => Err(Error::Internal(format!("'{other}' does nothing"))),
+            other => Err(Error::Internal(format!(
+                "the tool '{other}' has no implementation"
+            ))),
         }
     }
 }
@@ -49,7 +51,7 @@ pub(crate) fn check(tool: &definition::Tool, arguments: &Raw) -> Result<(), Erro
     };
     match scope::PARTS.iter().find(is_empty) {
         Some(part) => Err(Error::invalid(format!(
-            "{part} is empty: leave it out, or say which"
+            "{part} is empty: omit it, or give a name"
         ))),
         None => Ok(()),
     }
@@ -66,5 +68,5 @@ pub(crate) fn result(answer: &Value) -> Value {
 fn read<T: DeserializeOwned>(arguments: &Raw) -> Result<T, Error> {
     arguments
         .read_owned()
-        .map_err(|error| Error::invalid(format!("the arguments cannot be read: {error}")))
+        .map_err(|error| Error::invalid(format!("invalid arguments: {error}")))
 }

@@ -66,18 +66,18 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// The reason why a model could not be downloaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
-    #[error("{address} cannot be fetched: {source}")]
+    #[error("cannot download {address}: {source}")]
     Http {
         address: String,
         source: reqwest::Error,
     },
     #[error(transparent)]
     Tls(#[from] switchboard_client::http::HttpConfigError),
-    #[error("{address} is not the file that was published, so nothing is kept of it")]
+    #[error("{address} does not match the published file, so it was discarded")]
     Other { address: String },
-    #[error("{address} is larger than a model can be here ({BYTES_MAX} bytes)")]
+    #[error("{address} is larger than {BYTES_MAX} bytes, the limit for a model")]
     TooLarge { address: String },
-    #[error("the model cannot be written to {path}: {source}")]
+    #[error("cannot write the model to {path}: {source}")]
     File { path: PathBuf, source: io::Error },
 }
 
@@ -116,7 +116,7 @@ impl Source {
         made.map_err(|source| file_error(&part, source))?;
         let client = self.client()?;
         for (name, kind) in self.files {
-            tracing::info!(file = name, from = %self.address, "Fetching a file of the sentence model.");
+            tracing::info!(file = name, from = %self.address, "Downloading a file of the sentence model.");
             self.fetch_file(&client, name, *kind, &part.join(name))
                 .await?;
         }

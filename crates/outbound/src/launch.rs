@@ -147,7 +147,7 @@ fn prepare(name: &str, server: &Server, deps: &Deps) -> Result<Prepared, NotStar
         Transport::Container(container) => {
             let patience = deps.config.load().shutdown.container_timeout;
             let engine = engine(&container, &deps.home, &deps.environment);
-            let engine = engine.ok_or_else(|| permanent("no container engine found: neither `docker` nor `podman` is in PATH; install one, or name it in `isolation.engine`"))?;
+            let engine = engine.ok_or_else(|| permanent("there is no container engine: neither `docker` nor `podman` is in PATH; install one, or set `isolation.engine`"))?;
             check_file(server, engine.file().as_deref())?;
             let launch = container_launch(name, engine, container, &deps.home)?;
             ladder.close = ladder.close.min(patience / 3);
@@ -317,7 +317,7 @@ pub fn with_engines(
 fn parse_mount(mount: &str, base: &Path) -> Result<Mount, StartError> {
     let wrong = || StartError {
         reason: Reason::plain(&format!(
-            "the mount {mount:?} is not SOURCE:TARGET or SOURCE:TARGET:ro"
+            "the mount {mount:?} must be SOURCE:TARGET or SOURCE:TARGET:ro"
         )),
         permanent: true,
     };
@@ -483,10 +483,12 @@ impl ProcessGuard for Guarded {
 pub fn note_step(logs: &Logs, server: &str, step: &Step) {
     match step {
         Step::SentKill(_) | Step::KillingContainer | Step::GuardLost | Step::Unrecorded(_) => {
-            tracing::warn!(server, %step, "Server.");
+            tracing::warn!(server, %step, "Unusual step of a server process.");
         }
-        Step::SentTerm(_) | Step::StoppingContainer => tracing::info!(server, %step, "Server."),
-        _ => tracing::debug!(server, %step, "Server."),
+        Step::SentTerm(_) | Step::StoppingContainer => {
+            tracing::info!(server, %step, "Stopping a server process.");
+        }
+        _ => tracing::debug!(server, %step, "Step of a server process."),
     }
     logs.note(&server.into(), &step.to_string());
 }

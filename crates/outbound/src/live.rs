@@ -92,7 +92,7 @@ impl Live {
             return;
         }
         if let Err(error) = self.client.set_log_level(level).await {
-            tracing::debug!(%error, "A server does not take a log level.");
+            tracing::debug!(%error, "A server rejected the log level.");
         }
     }
 }

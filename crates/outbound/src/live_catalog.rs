@@ -448,7 +448,7 @@ impl LiveCatalog {
             tracing::info!(
                 server = %name,
                 mended,
-                "Mended definitions that clients would reject; the view of the server alone has them as they were sent."
+                "Repaired definitions that clients would reject; /mcp/s/NAME lists them unchanged."
             );
         }
     }
@@ -548,7 +548,7 @@ async fn in_background(work: impl FnOnce() -> bool + Send + 'static) -> bool {
 
 fn note(kept: Result<(), SnapshotError>, name: &str) {
     if let Err(error) = kept {
-        tracing::warn!(%error, server = %name, "Cannot keep what a server offers for the next start.");
+        tracing::warn!(%error, server = %name, "Cannot save the lists of a server for the next start.");
     }
 }
 

@@ -116,7 +116,7 @@ impl Logs {
                 .name("switchboard-logs".to_owned())
                 .spawn(move || serve(&home, &orders));
             if let Err(error) = spawned {
-                tracing::error!(%error, "Cannot keep the logs of servers.");
+                tracing::error!(%error, "Cannot start the thread that writes the logs of servers.");
             }
             sender
         });

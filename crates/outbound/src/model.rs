@@ -131,7 +131,7 @@ struct State {
 impl State {
     fn refuse(&mut self, folder: &Path, error: &ModelError) {
         let error = with_hint(error, error.hint());
-        tracing::warn!(folder = %folder.display(), %error, "The sentence model cannot be used.");
+        tracing::warn!(folder = %folder.display(), %error, "Cannot load the sentence model.");
         self.problem = Some(format!("{}: {error}", folder.display()).into());
         self.refused = Some(folder.to_owned());
     }
@@ -204,7 +204,7 @@ impl Models {
                 None
             }
             Err(error) => {
-                tracing::warn!(%error, "The sentence model could not be fetched.");
+                tracing::warn!(%error, "Cannot download the sentence model.");
                 if !is_wanted {
                     return Some(Duration::ZERO);
                 }
@@ -300,7 +300,7 @@ impl Models {
     pub fn write_cache(&self, model: &Model, cache: &Cache) {
         let file = self.cache_file(model);
         if let Err(error) = write_private(&file, &cache.encode()) {
-            tracing::warn!(%error, file = %file.display(), "Cannot keep vectors for the next start.");
+            tracing::warn!(%error, file = %file.display(), "Cannot save vectors for the next start.");
         }
     }
 
@@ -321,7 +321,7 @@ impl Models {
         let uses = match used {
             Some(Model::BuiltIn(_)) => "the built-in vectors",
             Some(Model::Sentences(model)) => model.name(),
-            None if *settings == Embeddings::Off => "words alone",
+            None if *settings == Embeddings::Off => "keywords only",
             None => "the built-in vectors",
         };
         let wants_sentences = matches!(settings, Embeddings::MiniLm | Embeddings::Folder(_));
@@ -331,7 +331,7 @@ impl Models {
             return Part {
                 name,
                 state: PartState::Error { message },
-                note: Some(format!("tools are found with {uses} meanwhile").into()),
+                note: Some(format!("meanwhile, the search for tools uses {uses}").into()),
             };
         }
         let is_coming = state.loaded.is_some() && matches!(used, Some(Model::BuiltIn(_)));
@@ -342,7 +342,7 @@ impl Models {
             } else {
                 PartState::Ready
             },
-            note: Some(format!("tools are found with {uses}").into()),
+            note: Some(format!("the search for tools uses {uses}").into()),
         }
     }
 }

@@ -72,7 +72,7 @@ pub enum Undecided {
     #[error(transparent)]
     Decision(#[from] DecisionError),
     /// The pins cannot be written.
-    #[error("the decision could not be written down, so nothing has changed: {0}")]
+    #[error("the decision could not be saved, so nothing has changed: {0}")]
     File(#[from] switchboard_trust::PinsError),
 }
 
@@ -119,7 +119,7 @@ impl PinStore {
         if verdicts.changed
             && let Err(error) = folder::write(&self.dir, &pins)
         {
-            tracing::error!(server = name, error = %with_hint(&error, error.hint()), "Cannot write which definitions are approved; new ones are held.");
+            tracing::error!(server = name, error = %with_hint(&error, error.hint()), "Cannot save the approved definitions; new ones are held.");
             // If the first sight is not recorded, every start would count as the first sight.
             if server.trust == Wanted::First {
                 pins = before;
@@ -176,7 +176,7 @@ impl PinStore {
         let turn = self.turns.of(name);
         let _turn = turn.lock();
         if let Err(error) = folder::remove(&self.dir, name) {
-            tracing::warn!(server = name, error = %with_hint(&error, error.hint()), "Cannot remove which tools were approved.");
+            tracing::warn!(server = name, error = %with_hint(&error, error.hint()), "Cannot remove the record of approved definitions.");
         }
     }
 }
@@ -193,7 +193,7 @@ fn unchanged(
         match decide(seen) {
             Ok(()) => decided.push(seen.tool.clone()),
             Err(error) => {
-                tracing::warn!(server = name, error = %with_hint(&error, error.hint()), "A decision about a tool came to nothing.");
+                tracing::warn!(server = name, error = %with_hint(&error, error.hint()), "Cannot apply a decision about a tool.");
             }
         }
     }
@@ -206,7 +206,7 @@ fn open(dir: &std::path::Path, name: &str, identity: &str) -> Pins {
         // The user has configured another server under this name.
         Ok(_) => Pins::new(name, identity),
         Err(error) => {
-            tracing::error!(server = name, error = %with_hint(&error, error.hint()), "Every tool is held back until it is approved.");
+            tracing::error!(server = name, error = %with_hint(&error, error.hint()), "Cannot read the approved definitions; every tool is held until it is approved.");
             Pins::damaged(name, identity)
         }
     }

@@ -523,7 +523,10 @@ impl Drop for CallQuestions {
 
 /// The error for a question that no client answers.
 pub fn unanswerable(question: &str) -> ErrorObject {
-    let message = format!("the client of this call does not answer `{question}`, or there is none");
+    let message = format!(
+        "no client answers `{question}`: the client of the call does not support it, or there is \
+         no such call"
+    );
     ErrorObject::new(code::METHOD_NOT_FOUND, message)
 }
 

@@ -30,7 +30,8 @@ pub(crate) fn other_file(server: &Server, file: &Path) -> String {
         Some(approved) => format!("{approved:?}"),
     };
     format!(
-        "{REASON}: another file would run than was approved ({file:?}, approved was {approved})"
+        "{REASON}: its command resolves to another file than was approved ({file:?} instead of \
+         {approved})"
     )
 }
 
@@ -38,7 +39,8 @@ pub(crate) fn other_file(server: &Server, file: &Path) -> String {
 pub(crate) fn action(name: &str) -> String {
     let name = shell_word(name);
     format!(
-        "look at what it would start, and approve that with `switchboard trust approve {name}` or in the console"
+        "review what it would start, then approve it with `switchboard trust approve {name}` or in \
+         the console"
     )
 }
 

@@ -130,7 +130,7 @@ impl Quota {
         let dropped = self.dropped.take()?;
         let took = now.duration_since(dropped.since).as_secs().max(1);
         Some(format!(
-            "dropped {} lines ({}) in {took} s",
+            "dropped lines: {} ({}) in {took} s",
             thousands(dropped.lines),
             size(dropped.bytes)
         ))
@@ -183,13 +183,13 @@ pub(crate) fn words(violation: &Violation<'_>) -> String {
             let sample = String::from_utf8_lossy(&frame[..frame.len().min(SAMPLE_BYTES)]);
             format!("dropped a line that is not JSON-RPC ({reason}): {sample}")
         }
-        Violation::Frame { reason, .. } => format!("broke the protocol: {reason}"),
+        Violation::Frame { reason, .. } => format!("violated the protocol: {reason}"),
         Violation::More { count, bytes, .. } => format!(
-            "dropped {} more lines ({}) that are not JSON-RPC",
+            "dropped more lines that are not JSON-RPC: {} ({})",
             thousands(*count),
             size(*bytes)
         ),
-        _ => "broke the protocol".to_owned(),
+        _ => "violated the protocol".to_owned(),
     }
 }
 
@@ -380,7 +380,7 @@ mod tests {
         quota.drop_lines(now + Duration::from_secs(1), 345, 250_000);
         assert_eq!(quota.due(), Some(now + REPORT_EVERY));
         let report = quota.report(now + REPORT_EVERY).unwrap();
-        assert_eq!(report, "dropped 12,345 lines (3.2 MB) in 10 s");
+        assert_eq!(report, "dropped lines: 12,345 (3.2 MB) in 10 s");
         assert_eq!(quota.report(now + REPORT_EVERY), None);
         assert!(quota.is_unused(now));
     }
@@ -436,7 +436,7 @@ mod tests {
         let kept = log.lines().count() - 1;
         let dropped = thousands((LINES - kept) as u64);
         assert!(
-            report.contains(&format!("dropped {dropped} lines (")),
+            report.contains(&format!("dropped lines: {dropped} (")),
             "{report}"
         );
         let newest: Vec<String> = (LINES - TOLD..LINES).map(|n| format!("{n:06}")).collect();

@@ -104,7 +104,7 @@ impl Subscriptions {
         let uris: Vec<String> = self.by_uri.lock().keys().cloned().collect();
         for uri in uris {
             if let Err(error) = client.subscribe(&uri).await {
-                tracing::warn!(%server, %uri, %error, "Cannot watch a resource again.");
+                tracing::warn!(%server, %uri, %error, "Cannot renew the subscription to a resource.");
             }
         }
     }

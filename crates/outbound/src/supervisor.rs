@@ -163,7 +163,7 @@ impl Supervisor {
             let wanted = new.servers.get(name);
             let change = Change::of(old.servers.get(name), wanted);
             if change != Change::Keep {
-                tracing::info!(server = %name, change = ?change, "Applying a change of the configuration.");
+                tracing::info!(server = %name, change = ?change, "Applying a configuration change.");
             }
             match (change, wanted) {
                 (Change::Add, Some(server)) => {
@@ -204,9 +204,7 @@ impl Supervisor {
             self.deps.live_catalog.touch();
         }
         if old.listen_address() != new.listen_address() {
-            tracing::warn!(
-                "`listen` was changed: it takes effect when the gateway is started anew."
-            );
+            tracing::warn!("The change of `listen` takes effect when the gateway is restarted.");
         }
     }
 
@@ -237,11 +235,11 @@ impl Supervisor {
         if in_time {
             return;
         }
-        tracing::warn!("Ending the servers that have not left.");
+        tracing::warn!("Killing the servers that have not exited in time.");
         self.deps.containment.kill_all();
         let left = self.deps.containment.all_gone();
         if timeout(KILL_PATIENCE, left).await.is_err() {
-            tracing::error!("Some servers could not be ended.");
+            tracing::error!("Some servers could not be killed.");
         }
     }
 }

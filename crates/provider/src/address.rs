@@ -31,7 +31,7 @@ impl Address {
         });
         // The address itself is not quoted, because it may contain a password.
         let mut url = Url::parse(base.trim()).map_err(|error| {
-            ProviderError::settings(format!("\"baseUrl\" is not an address: {error}"))
+            ProviderError::settings(format!("\"baseUrl\" is not a URL: {error}"))
         })?;
         let host = url.host_str().unwrap_or_default().to_owned();
         if !matches!(url.scheme(), "http" | "https") || host.is_empty() {
@@ -41,8 +41,8 @@ impl Address {
         }
         if url.scheme() == "http" && has_key && !is_near(&host) {
             return Err(ProviderError::settings(
-                "\"baseUrl\" is a plain http:// address elsewhere, and the key would be readable on the \
-                 way; use https://",
+                "\"baseUrl\" is an http:// address of another machine, so the key would be sent \
+                 unencrypted; use https://",
             ));
         }
         let path = match kind {

@@ -73,7 +73,7 @@ impl Answer {
             .iter()
             .any(|piece| matches!(piece, Piece::ToolUse { .. }));
         if has_calls && !has_tools {
-            return Err(Flaw::odd("it calls a tool, though it was offered none"));
+            return Err(Flaw::odd("it calls a tool, but the request offered none"));
         }
         let model = self.model.as_deref().unwrap_or(asked);
         let stop = if has_calls {

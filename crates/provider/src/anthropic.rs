@@ -60,8 +60,8 @@ pub(crate) fn body(ask: &Ask, model: &str, max_tokens: Option<u64>) -> Result<Ra
 pub(crate) fn answer(body: &Raw) -> Result<Answer, Flaw> {
     let Some(blocks) = present(body, "content").and_then(|content| content.elements()) else {
         let reason = complaint(body).map_or_else(
-            || "it has no list of \"content\"".to_owned(),
-            |complaint| format!("it is an error, {complaint:?}"),
+            || "it has no \"content\" list".to_owned(),
+            |complaint| format!("it is an error: {complaint:?}"),
         );
         return Err(Flaw::Odd(reason));
     };
@@ -72,7 +72,7 @@ pub(crate) fn answer(body: &Raw) -> Result<Answer, Flaw> {
             Some("text") => {
                 let text = present(&block, "text").and_then(|text| text.to_text());
                 pieces.push(Piece::Text(
-                    text.ok_or_else(|| Flaw::odd("a block of text has none"))?,
+                    text.ok_or_else(|| Flaw::odd("a text block has no text"))?,
                 ));
             }
             Some("tool_use") => pieces.push(tool_use(&block)?),
@@ -137,7 +137,7 @@ fn block(block: &Block) -> Result<Raw, ProviderError> {
             };
             if !IMAGES.contains(&mime) {
                 let reason = format!(
-                    "is an image of the type {mime}; this provider takes jpeg, png, gif and webp"
+                    "is an image of the type {mime}; this provider accepts jpeg, png, gif and webp"
                 );
                 return Err(ProviderError::request(&block.place, reason));
             }
@@ -150,7 +150,7 @@ fn block(block: &Block) -> Result<Raw, ProviderError> {
         }
         Content::Audio { .. } => {
             let reason =
-                "is a sound, which this provider does not take; choose a provider that does";
+                "is audio, which this provider does not accept; choose a provider that does";
             return Err(ProviderError::request(&block.place, reason));
         }
         Content::ToolUse { id, name, input } => Raw::object([
@@ -188,12 +188,12 @@ fn tool(tool: &Tool) -> Raw {
 
 fn tool_use(block: &Raw) -> Result<Piece, Flaw> {
     let (Some(id), Some(name)) = (name(block, "id"), name(block, "name")) else {
-        return Err(Flaw::odd("it calls a tool without a name or an id"));
+        return Err(Flaw::odd("it calls a tool without a name or an ID"));
     };
     let input = present(block, "input").filter(Raw::is_object);
     let Some(input) = input else {
         return Err(Flaw::Odd(format!(
-            "the input of its call of {name:?} is no object"
+            "the input of its call to {name:?} is not an object"
         )));
     };
     Ok(Piece::ToolUse { id, name, input })
@@ -236,15 +236,15 @@ mod tests {
             content(r#"{"type":"image","data":"aGk=","mimeType":"image/tiff"}"#)
                 .unwrap_err()
                 .to_string(),
-            "the request cannot be put to the model: messages[0].content[0] is an image of the type image/tiff; \
-             this provider takes jpeg, png, gif and webp"
+            "cannot send the request to the model: messages[0].content[0] is an image of the type image/tiff; \
+             this provider accepts jpeg, png, gif and webp"
         );
         assert_eq!(
             content(r#"{"type":"audio","data":"aGk=","mimeType":"audio/wav"}"#)
                 .unwrap_err()
                 .to_string(),
-            "the request cannot be put to the model: messages[0].content[0] is a sound, which this provider \
-             does not take; choose a provider that does"
+            "cannot send the request to the model: messages[0].content[0] is audio, which this provider \
+             does not accept; choose a provider that does"
         );
     }
 

@@ -150,13 +150,13 @@ fn read_message(message: &Raw, place: &str) -> Result<Message, ProviderError> {
     for Block { place, content } in &blocks {
         let reason = match (role, content) {
             (Role::User, Content::ToolUse { .. }) => {
-                "is a call of a tool, which only the assistant makes"
+                "is a tool call, which only the assistant may make"
             }
             (Role::Assistant, Content::ToolResult { .. }) => {
-                "is the result of a tool, which only the user has"
+                "is a tool result, which only the user may send"
             }
             (Role::Assistant, Content::Image { .. } | Content::Audio { .. }) => {
-                "is an image or a sound of the assistant; models are given those of the user only"
+                "is an image or audio of the assistant; models accept only those of the user"
             }
             _ => continue,
         };
@@ -238,7 +238,7 @@ fn read_tool_result(block: &Raw, place: &str) -> Result<Vec<Block>, ProviderErro
 
 fn unknown(kind: &str, place: String) -> ProviderError {
     let kind: String = kind.chars().take(40).collect();
-    let reason = format!("is of the type {kind:?}, which no model is given");
+    let reason = format!("has the type {kind:?}, which models do not accept");
     ProviderError::request(place, reason)
 }
 
@@ -249,7 +249,7 @@ fn read_media(block: &Raw, family: &str, place: &str) -> Result<(String, String)
     let subtype = mime.strip_prefix(family).unwrap_or_default();
     if subtype.is_empty() || subtype.len() > 60 || !subtype.bytes().all(is_plain) {
         let reason =
-            format!("has a \"mimeType\" that does not begin with {family:?} or cannot be one");
+            format!("has a \"mimeType\" that does not start with {family:?} or is invalid");
         return Err(ProviderError::request(place, reason));
     }
     let data = needed(block, "data", place)?;
@@ -359,7 +359,7 @@ mod tests {
     fn problem(params: &str) -> String {
         let params = Raw::parse(params.to_owned()).unwrap();
         let error = Ask::read(&params).unwrap_err().to_string();
-        let rest = error.strip_prefix("the request cannot be put to the model: ");
+        let rest = error.strip_prefix("cannot send the request to the model: ");
         rest.unwrap().to_owned()
     }
 
@@ -368,7 +368,7 @@ mod tests {
         for (content, expected) in [
             (
                 "1",
-                "messages[0].content is of the type \"\", which no model is given",
+                "messages[0].content has the type \"\", which models do not accept",
             ),
             (
                 r#"[{"type":"text"}]"#,
@@ -376,7 +376,7 @@ mod tests {
             ),
             (
                 r#"{"type":"video"}"#,
-                "messages[0].content is of the type \"video\", which no model is given",
+                "messages[0].content has the type \"video\", which models do not accept",
             ),
             (
                 r#"[{"type":"text","text":"a"},{"type":"image","data":"a b","mimeType":"image/png"}]"#,
@@ -384,11 +384,11 @@ mod tests {
             ),
             (
                 r#"{"type":"image","data":"aa","mimeType":"image/png,x"}"#,
-                "messages[0].content has a \"mimeType\" that does not begin with \"image/\" or cannot be one",
+                "messages[0].content has a \"mimeType\" that does not start with \"image/\" or is invalid",
             ),
             (
                 r#"{"type":"tool_use","id":"1","name":"a","input":{}}"#,
-                "messages[0].content is a call of a tool, which only the assistant makes",
+                "messages[0].content is a tool call, which only the assistant may make",
             ),
             (
                 r#"{"type":"tool_result","toolUseId":"1","content":[{"type":"resource","resource":{"blob":"aa"}}]}"#,

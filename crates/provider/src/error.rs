@@ -21,7 +21,7 @@ pub enum ProviderError {
         models: Vec<String>,
     },
     /// The request cannot be sent to this provider.
-    #[error("the request cannot be put to the model: {place} {reason}")]
+    #[error("cannot send the request to the model: {place} {reason}")]
     Request {
         /// Path within the request, such as `messages[0].content[1]`.
         place: String,
@@ -29,7 +29,7 @@ pub enum ProviderError {
         reason: String,
     },
     /// The connection failed.
-    #[error("{address} cannot be reached")]
+    #[error("cannot reach {address}")]
     Unreachable {
         /// Address of the model.
         address: String,
@@ -37,7 +37,7 @@ pub enum ProviderError {
         source: reqwest::Error,
     },
     /// The connection broke after the request was sent. It is not repeated, because it may have been billed.
-    #[error("{address} broke off before it had answered")]
+    #[error("{address} closed the connection before it answered")]
     Interrupted {
         /// Address of the model.
         address: String,
@@ -61,7 +61,7 @@ pub enum ProviderError {
         status: u16,
     },
     /// The model or the API does not exist there (404).
-    #[error("{address} knows no such model or page{said}")]
+    #[error("{address} has no such model or path{said}")]
     NotFound {
         /// Address of the model.
         address: String,
@@ -71,7 +71,7 @@ pub enum ProviderError {
         said: Said,
     },
     /// There were too many requests, or the account has no credit left (429).
-    #[error("{address} takes no more requests{said}")]
+    #[error("{address} accepts no more requests{said}")]
     Busy {
         /// Address of the model.
         address: String,
@@ -91,7 +91,7 @@ pub enum ProviderError {
         said: Said,
     },
     /// The provider redirects to another address, to which the key must not be sent.
-    #[error("{address} sends elsewhere (status {status}), which is not followed")]
+    #[error("{address} redirects (status {status}), which the gateway does not follow")]
     Redirect {
         /// Address of the model.
         address: String,
@@ -107,7 +107,7 @@ pub enum ProviderError {
         limit: usize,
     },
     /// The response does not conform to the API.
-    #[error("the answer of {address} cannot be understood: {reason}")]
+    #[error("the answer of {address} is invalid: {reason}")]
     Answer {
         /// Address of the model.
         address: String,
@@ -123,7 +123,7 @@ pub enum ProviderError {
         said: Said,
     },
     /// The response repeats the key, which the requesting server must not see.
-    #[error("the answer of {address} repeats the key that was sent, and is not passed on")]
+    #[error("the answer of {address} contains the API key, so the gateway does not pass it on")]
     KeyInAnswer {
         /// Address of the model.
         address: String,
@@ -141,34 +141,36 @@ impl ProviderError {
             )
             .into(),
             Self::Unreachable { .. } => {
-                "see whether it runs there, and \"baseUrl\" of \"sampling.provider\"".into()
+                "check that the model runs there, and check \"baseUrl\" of \"sampling.provider\""
+                    .into()
             }
-            Self::Interrupted { .. } => "ask again".into(),
+            Self::Interrupted { .. } => "try again".into(),
             Self::TimedOut { .. } => {
                 "ask for fewer tokens, or raise \"timeoutMs\" of \"sampling.provider\"".into()
             }
-            Self::Key { .. } => "see \"apiKey\" of \"sampling.provider\"".into(),
+            Self::Key { .. } => "check \"apiKey\" of \"sampling.provider\"".into(),
             Self::NotFound { model, .. } => {
-                format!("see \"model\" ({model}) and \"baseUrl\" of \"sampling.provider\"").into()
+                format!("check \"model\" ({model}) and \"baseUrl\" of \"sampling.provider\"").into()
             }
             Self::Busy {
                 after: Some(after), ..
-            } => format!("it wants to be left alone for {} s", after.as_secs()).into(),
+            } => format!("try again after {} s", after.as_secs()).into(),
             Self::Busy { after: None, .. } => {
-                "wait a little, or see whether the account is in credit".into()
+                "try again later, or check that the account has credit".into()
             }
-            Self::Status { status: 500.., .. } => "ask again later".into(),
-            Self::Status { .. } => "see whether the model can do what is asked for".into(),
+            Self::Status { status: 500.., .. } => "try again later".into(),
+            Self::Status { .. } => "check that the model supports the request".into(),
             Self::Redirect { .. } => {
-                "set \"baseUrl\" of \"sampling.provider\" to where it really is".into()
+                "set \"baseUrl\" of \"sampling.provider\" to the address that it redirects to"
+                    .into()
             }
             Self::TooLarge { .. } => "ask for fewer tokens".into(),
             Self::Answer { .. } => {
-                "see whether \"kind\" and \"baseUrl\" of \"sampling.provider\" belong together"
+                "check that \"kind\" and \"baseUrl\" of \"sampling.provider\" belong together"
                     .into()
             }
             Self::Refused { .. } => "change the request or choose another model".into(),
-            Self::KeyInAnswer { .. } => "change the key".into(),
+            Self::KeyInAnswer { .. } => "revoke the key and use a new one".into(),
             Self::Request { .. } => return None,
         })
     }

@@ -70,7 +70,7 @@ pub(crate) fn answer(body: &Raw, stops: &[String]) -> Result<Answer, Flaw> {
         // Some providers report errors with status 200.
         let reason = complaint(body).map_or_else(
             || "it has no \"choices\"".to_owned(),
-            |complaint| format!("it is an error, {complaint:?}"),
+            |complaint| format!("it is an error: {complaint:?}"),
         );
         return Err(Flaw::Odd(reason));
     };
@@ -208,7 +208,7 @@ fn part(block: &Block) -> Result<Raw, ProviderError> {
                 "audio/mpeg" | "audio/mp3" => "mp3",
                 _ => {
                     let reason =
-                        format!("is a sound of the type {mime}; this provider takes wav and mp3");
+                        format!("is audio of the type {mime}; this provider accepts wav and mp3");
                     return Err(ProviderError::request(&block.place, reason));
                 }
             };
@@ -218,7 +218,7 @@ fn part(block: &Block) -> Result<Raw, ProviderError> {
         Content::ToolUse { .. } | Content::ToolResult { .. } => {
             return Err(ProviderError::request(
                 &block.place,
-                "cannot be within the result of a tool",
+                "cannot be part of a tool result",
             ));
         }
     };
@@ -286,7 +286,7 @@ fn tool_use(call: &Raw) -> Result<Piece, Flaw> {
     };
     let Some(input) = input.filter(Raw::is_object) else {
         return Err(Flaw::Odd(format!(
-            "the arguments of its call of {tool:?} are no JSON object"
+            "the arguments of its call to {tool:?} are not a JSON object"
         )));
     };
     // Results are sent back under this ID; servers that send none expect none.
@@ -343,8 +343,8 @@ mod tests {
         let error = written(r#"{"messages":[{"role":"user","content":{"type":"audio","data":"aGk=","mimeType":"audio/ogg"}}]}"#).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the request cannot be put to the model: messages[0].content is a sound of the type audio/ogg; \
-             this provider takes wav and mp3"
+            "cannot send the request to the model: messages[0].content is audio of the type audio/ogg; \
+             this provider accepts wav and mp3"
         );
     }
 

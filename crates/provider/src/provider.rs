@@ -228,7 +228,7 @@ fn header(kind: Kind, key: &str) -> Result<(HeaderName, HeaderValue), ProviderEr
     };
     let mut value = HeaderValue::try_from(text).map_err(|_| {
         ProviderError::settings(
-            "\"apiKey\" holds characters that cannot be sent, such as a line end",
+            "\"apiKey\" has characters that cannot be sent, such as a line break",
         )
     })?;
     value.set_sensitive(true);

@@ -61,12 +61,12 @@ impl fmt::Display for TooMany {
         match self {
             Self::Owned => write!(
                 f,
-                "more than {OWNED_MAX} secret values, or values of more than {} MiB in all their spellings",
+                "too many secrets: at most {OWNED_MAX} values, with {} MiB in all their spellings, are allowed",
                 OWNED_BYTES_MAX / 1024 / 1024
             ),
             Self::Known => write!(
                 f,
-                "more secret values than there is room for: {VALUES_MAX} of all servers, and {} MiB in all their spellings",
+                "too many secrets of all servers together: at most {VALUES_MAX} values, with {} MiB in all their spellings, are allowed",
                 BYTES_MAX / 1024 / 1024
             ),
         }
@@ -79,8 +79,8 @@ impl TooMany {
     /// Advice for the user, apart from the message.
     pub const fn hint(self) -> &'static str {
         match self {
-            Self::Owned => "give it fewer secrets, such as fewer cookies in a header",
-            Self::Known => "restart the gateway to forget old ones, or configure fewer servers",
+            Self::Owned => "configure fewer secrets, such as fewer cookies in a header",
+            Self::Known => "restart the gateway to forget old secrets, or configure fewer servers",
         }
     }
 }

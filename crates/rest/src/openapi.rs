@@ -352,6 +352,6 @@ fn description_is_up_to_date() {
     let is_same = kept == generated;
     assert!(
         is_same,
-        "UPDATE_SNAPSHOTS=1 cargo nextest run -p switchboard-rest writes it anew"
+        "UPDATE_SNAPSHOTS=1 cargo nextest run -p switchboard-rest regenerates it"
     );
 }

@@ -121,9 +121,9 @@ impl Cut {
                 Shown::Note { what, offset } => note::block(&match reader {
                     Some(reader) => {
                         let call = reader.next_call(*offset);
-                        format!("[{what}, is not shown. To get it: {call}]")
+                        format!("[Not shown: {what}. To get it: {call}]")
                     }
-                    None => format!("[{what}, is not shown: it is too large.]"),
+                    None => format!("[Not shown, because it is too large: {what}.]"),
                 }),
             });
         }
@@ -134,7 +134,7 @@ impl Cut {
     fn last_note(&self, reader: Option<Reader<'_>>) -> Option<String> {
         let structured = self.end.structured;
         let Some(next) = self.end.next else {
-            let note = "[The structured content is cut. The text above says all that it said.]";
+            let note = "[The structured content is cut. The text above contains all of it.]";
             return structured.then(|| note.to_owned());
         };
         let structured = if structured {
@@ -149,10 +149,10 @@ impl Cut {
         };
         let rest = match reader {
             Some(reader) => format!("Next: {}", reader.next_call(next)),
-            None => "The rest is too large to be kept; ask the tool for less".to_owned(),
+            None => "The rest is too large to keep; ask the tool for less".to_owned(),
         };
         Some(format!(
-            "[Cut: this is the beginning, {next} of {total} bytes{elements}.{structured} {rest}]"
+            "[Cut: these are the first {next} of {total} bytes{elements}.{structured} {rest}]"
         ))
     }
 
@@ -269,7 +269,7 @@ impl<'a> Cutter<'a> {
                             offset: start,
                         });
                     } else if notes == NOTES + 1 {
-                        let what = "More of this kind".to_owned();
+                        let what = "more blocks of this kind".to_owned();
                         self.blocks.push(Shown::Note {
                             what,
                             offset: start,

@@ -181,7 +181,9 @@ impl Page {
                 let call = reader.next_call(next);
                 format!("[Bytes {offset} to {next} of {total}. Next: {call}]")
             }
-            None if offset >= total => format!("[The result ends at {total}: nothing is left.]"),
+            None if offset >= total => {
+                format!("[The result ends at byte {total}: nothing is left.]")
+            }
             None => format!("[Bytes {offset} to {total} of {total}: this is the end.]"),
         };
         let blocks = self.content.iter().cloned();

@@ -46,7 +46,7 @@ impl Default for Limits {
 #[non_exhaustive]
 pub enum StoreError {
     /// The result is larger than the limit.
-    #[error("the result has {bytes} bytes, and at most {most} are kept")]
+    #[error("the result has {bytes} bytes, but at most {most} can be kept")]
     TooLarge {
         /// Size of the result.
         bytes: u64,
@@ -54,7 +54,7 @@ pub enum StoreError {
         most: u64,
     },
     /// The result cannot be written, and is too large to be kept in memory alone.
-    #[error("the result cannot be written to {path}")]
+    #[error("cannot write the result to {path}")]
     Unwritable {
         /// The folder.
         path: PathBuf,
@@ -66,16 +66,16 @@ pub enum StoreError {
     #[error("the system gives no random numbers")]
     NoRandomness,
     /// There is no such result, it belongs to another owner, or it was removed to make room for others.
-    #[error("no result of this id is kept")]
+    #[error("there is no result with this ID")]
     Unknown,
     /// The result has expired.
-    #[error("this result was kept until {} ago", words(*.ago))]
+    #[error("this result expired {} ago", words(*.ago))]
     Expired {
         /// Time since it expired.
         ago: Duration,
     },
     /// The file does not contain the bytes that were written.
-    #[error("this result was damaged on disk and is gone")]
+    #[error("this result was damaged on disk and is lost")]
     Damaged,
 }
 
@@ -84,7 +84,7 @@ impl StoreError {
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::TooLarge { .. } => "ask the tool for less".into(),
-            Self::Unwritable { .. } => "free space there or make it writable".into(),
+            Self::Unwritable { .. } => "free some space there, or make the folder writable".into(),
             Self::Unknown | Self::Expired { .. } | Self::Damaged => "call the tool again".into(),
             Self::NoRandomness => return None,
         })
@@ -327,7 +327,7 @@ fn digest(owner: &str) -> Owner {
 fn words(duration: Duration) -> String {
     match duration.as_secs() {
         0..60 => "a moment".to_owned(),
-        seconds @ 60..7200 => format!("{} minutes", seconds / 60),
-        seconds => format!("{} hours", seconds / 3600),
+        seconds @ 60..7200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3600),
     }
 }

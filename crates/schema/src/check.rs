@@ -26,7 +26,7 @@ use crate::schema::{Schema, Unusable, read_value};
 /// let mismatches = checker.check(&Raw::parse(r#"{"limit":"ten"}"#)?).unwrap_err();
 /// assert_eq!(
 ///     mismatches.to_string(),
-///     r#"arguments.limit has to be an integer, it is "ten""#
+///     r#"arguments.limit must be an integer, not "ten""#
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -69,7 +69,7 @@ impl Checker {
     /// let schema = Raw::parse(r#"{"type":"object","properties":{"limit":{"type":"integer"}}}"#)?;
     /// let fit = Checker::compile(&schema)?.fit(&Raw::parse(r#"{"limit":"10"}"#)?).unwrap();
     /// assert_eq!(fit.arguments.as_str(), r#"{"limit":10}"#);
-    /// assert_eq!(fit.notes, [r#"arguments.limit is "10" and was passed on as 10"#]);
+    /// assert_eq!(fit.notes, [r#"arguments.limit was converted from "10" to 10"#]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fit(&self, arguments: &Raw) -> Result<Fit, ValidationErrors> {

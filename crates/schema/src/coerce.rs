@@ -55,7 +55,8 @@ impl<'c> Coercion<'c> {
 
     pub(crate) fn into_notes(mut self) -> Vec<String> {
         if self.more > 0 {
-            self.notes.push(format!("{} more likewise", self.more));
+            self.notes
+                .push(format!("further values that were converted: {}", self.more));
         }
         self.notes
     }
@@ -288,7 +289,7 @@ impl<'c> Coercion<'c> {
         let after = read_value(after).map_or_else(String::new, |it| text::value(&it));
         let before = text::value(before);
         self.notes
-            .push(format!("{path} is {before} and was passed on as {after}"));
+            .push(format!("{path} was converted from {before} to {after}"));
     }
 }
 

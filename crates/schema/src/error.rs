@@ -7,13 +7,13 @@ use crate::text;
 
 /// One mismatch between a value and its schema.
 ///
-/// It is displayed as one sentence: `arguments.limit has to be an integer, it is "ten"`.
+/// It is displayed as one sentence: `arguments.limit must be an integer, not "ten"`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ValidationError {
     /// Position: `arguments.filter.limit`, `arguments.edits[0]`.
     pub path: String,
-    /// Description of the mismatch: `has to be an integer, it is "ten"`.
+    /// Description of the mismatch: `must be an integer, not "ten"`.
     pub message: String,
     /// Suggested correction: `did you mean path?`.
     pub hint: Option<String>,
@@ -74,7 +74,7 @@ pub(crate) struct Kind {
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "has to be {}, it is {}", self.expected, self.shown)
+        write!(f, "must be {}, not {}", self.expected, self.shown)
     }
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn mismatches(findings: Vec<Finding>) -> ValidationErrors {
         // The steps did not suffice for an explanation.
         found.push(ValidationError {
             path: path(std::iter::empty()),
-            message: "do not fit the schema of the tool".to_owned(),
+            message: "do not match the schema of the tool".to_owned(),
             hint: None,
         });
     }

@@ -71,7 +71,7 @@ impl<'c, 'v> Run<'c, 'v> {
             verdict = verdict.and(self.part(property, Segment::Name(name), value));
             if *value == Json::Null && self.findings() > before && !requires(schema, name) {
                 self.path.push(Segment::Name(name));
-                self.hint(before, "leave it out, it is not required");
+                self.hint(before, "omit it, it is optional");
                 self.path.pop();
             }
             if self.is_over(verdict) {
@@ -319,7 +319,7 @@ impl<'c, 'v> Run<'c, 'v> {
             };
             if let Some(first) = seen.insert(canonical, index) {
                 return self.no(|| {
-                    format!("must not have an element twice, [{first}] and [{index}] are the same")
+                    format!("must have unique elements, but [{first}] and [{index}] are equal")
                 });
             }
         }
@@ -342,7 +342,7 @@ impl<'c, 'v> Run<'c, 'v> {
         }
         let one = Json::Number("1".into());
         let least = schema.get("minContains").unwrap_or(&one);
-        let unit = "element of a certain form";
+        let unit = "matching element";
         let mut verdict = match self.size(true, least, unit, || sure + unsure) {
             Verdict::Yes if unsure > 0 => Verdict::Perhaps,
             other => other,
@@ -394,7 +394,7 @@ fn missing(root: &Json<'_>, schema: &Object<'_>, name: &str, because: Option<&st
     let mut out = String::from("is missing");
     if let Some(because) = because {
         let because = text::cut(because, NAME_CHARACTERS);
-        out.extend([", it goes with `", &because, "`"]);
+        out.extend([", but `", &because, "` requires it"]);
     }
     let property = schema
         .get("properties")
@@ -419,10 +419,13 @@ fn unknown(name: &str, properties: Option<&Object<'_>>, search: bool) -> (String
         .flatten();
     let hint = match (meant, names(properties).next()) {
         (Some(meant), _) => format!("did you mean `{}`?", text::cut(meant, NAME_CHARACTERS)),
-        (None, Some(_)) => format!("known are {}", text::list(names(properties), CHOICES)),
-        (None, None) => "nothing is allowed here".to_owned(),
+        (None, Some(_)) => format!(
+            "the known names are {}",
+            text::list(names(properties), CHOICES)
+        ),
+        (None, None) => "no members are allowed here".to_owned(),
     };
-    ("is not known".to_owned(), Some(hint))
+    ("is unknown".to_owned(), Some(hint))
 }
 
 /// Returns `true` if the name of a member looks like a misspelling of one that is absent.

@@ -227,7 +227,7 @@ impl<'c, 'v> Run<'c, 'v> {
             "allOf" => self.all_of(keyword, value),
             "anyOf" | "oneOf" => self.one_of(keyword, value),
             "not" => match self.quietly(keyword, value) {
-                Verdict::Yes => self.no(|| "is of a form that is not allowed here".to_owned()),
+                Verdict::Yes => self.no(|| "has a form that is not allowed here".to_owned()),
                 Verdict::No => Verdict::Yes,
                 Verdict::Perhaps => Verdict::Perhaps,
             },

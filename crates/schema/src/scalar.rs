@@ -56,7 +56,7 @@ impl<'c> Run<'c, '_> {
         self.no_kind(value, || {
             let mut shown: Vec<String> = choices.iter().take(CHOICES).map(text::value).collect();
             if choices.len() > CHOICES {
-                shown.push(format!("… ({} in all)", choices.len()));
+                shown.push(format!("… ({} in total)", choices.len()));
             }
             let meant = wrong.and_then(|wrong| text::nearest(wrong, names()));
             let hint = meant.map(|name| format!("did you mean {}?", text::quoted(name, 64)));
@@ -111,7 +111,7 @@ impl<'c> Run<'c, '_> {
             Some(true) => Verdict::Yes,
             Some(false) => self.no(|| {
                 let (bound, number) = (text::cut(bound, 40), text::cut(number, 40));
-                format!("has to be {words} {bound}, it is {number}")
+                format!("must be {words} {bound}, not {number}")
             }),
             None => Verdict::Perhaps,
         }
@@ -142,7 +142,7 @@ impl<'c> Run<'c, '_> {
             Some(true) => Verdict::Yes,
             Some(false) => self.no(|| {
                 let (pattern, text) = (text::cut(spelled, 100), text::quoted(text, 60));
-                format!("has to match the pattern {pattern}, it is {text}")
+                format!("must match the pattern {pattern}, but is {text}")
             }),
             None => Verdict::Perhaps,
         }
@@ -180,7 +180,7 @@ impl<'c> Run<'c, '_> {
             let most = if least { "at least" } else { "at most" };
             let bound = text::cut(bound, 40);
             let s = if &*bound == "1" { "" } else { "s" };
-            format!("has to have {most} {bound} {unit}{s}, it has {count}")
+            format!("must have {most} {bound} {unit}{s}, but has {count}")
         })
     }
 }
@@ -227,16 +227,17 @@ fn hint(types: &[Json<'_>], value: &Json<'_>) -> Option<String> {
             if bare {
                 Some(format!("write {inner} without quotation marks"))
             } else if json {
-                Some("pass the value itself, not a string that spells it as JSON".to_owned())
+                Some("pass the value itself, not a string with its JSON text".to_owned())
             } else {
-                wants("array").then(|| "put it in an array, even if it is the only one".to_owned())
+                wants("array")
+                    .then(|| "put it in an array, even if it is the only element".to_owned())
             }
         }
         Json::Number(_) | Json::Bool(_) if wants("string") => {
             Some(format!("write \"{shown}\" in quotation marks"))
         }
         Json::Number(_) | Json::Object(_) if wants("array") => {
-            Some("put it in an array, even if it is the only one".to_owned())
+            Some("put it in an array, even if it is the only element".to_owned())
         }
         _ => None,
     }

@@ -31,10 +31,10 @@ pub enum Unusable {
     #[error("the schema is neither an object nor a boolean")]
     NotASchema,
     /// The schema is too large.
-    #[error("the schema has {0} bytes, and more than {SCHEMA_BYTES} are not looked at")]
+    #[error("the schema has {0} bytes, but at most {SCHEMA_BYTES} are checked")]
     TooLarge(usize),
     /// The `$schema` is unknown, so the keywords may have any meaning.
-    #[error("the schema is of the dialect {0:?}, which is not known")]
+    #[error("the schema has the unknown dialect {0:?}")]
     Dialect(String),
     /// The schema is nested too deeply.
     #[error("the schema is nested too deeply")]

@@ -48,7 +48,7 @@ struct Practice {
 
 /// The error of a file that cannot be decoded.
 #[derive(Debug, thiserror::Error)]
-#[error("what was learnt from earlier searches cannot be read, so it is learnt anew")]
+#[error("the feedback from earlier searches cannot be read, so it starts empty")]
 pub struct BadLessons(#[from] serde_json::Error);
 
 /// The content of the file.

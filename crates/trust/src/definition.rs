@@ -95,7 +95,7 @@ impl TryFrom<u8> for Scheme {
             1 => Ok(Self::First),
             2 => Ok(Self::Second),
             3 => Ok(Self::Third),
-            _ => Err("no such scheme of fingerprints"),
+            _ => Err("unknown fingerprint scheme"),
         }
     }
 }

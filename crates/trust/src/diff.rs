@@ -92,14 +92,14 @@ pub fn diff<'a>(approved: impl Into<Offer<'a>>, now: impl Into<Offer<'a>>) -> Di
         changes.push(Change {
             field: "and more".to_owned(),
             before: None,
-            after: Some(format!("{} further changes", compare.more)),
+            after: Some(format!("further changes: {}", compare.more)),
         });
     }
     if !ignored.is_empty() {
         changes.push(Change {
-            field: "(not counted)".to_owned(),
+            field: "(ignored)".to_owned(),
             before: None,
-            after: Some(format!("another order of {}", ignored.join(", "))),
+            after: Some(format!("different order of {}", ignored.join(", "))),
         });
     }
     Diff { changes }
@@ -317,7 +317,7 @@ fn show_all(values: &[&Json<'_>]) -> Option<String> {
         [] => None,
         [one] => Some(one.clone()),
         many => Some(format!(
-            "{} members of this name\n{}",
+            "{} members with this name\n{}",
             many.len(),
             many.join("\n")
         )),

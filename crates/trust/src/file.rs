@@ -46,31 +46,33 @@ const CLOSE: &str = "\n}}\n";
 #[non_exhaustive]
 pub enum PinsError {
     /// The file is not a file of pins.
-    #[error("not a record of approved tools, so every tool of the server is held for approval")]
+    #[error(
+        "the file is not a record of approved tools, so every tool of the server is held until you approve it"
+    )]
     NotPins,
     /// The file was written by another version of this program.
-    #[error("a record of approved tools of version {0}, which this program does not read")]
+    #[error("the record of approved tools has version {0}, which this program cannot read")]
     Version(u64),
     /// The file was truncated or changed.
     #[error(
-        "the record of approved tools is damaged, so every tool of the server is held until it is \
-         approved again"
+        "the record of approved tools is damaged, so every tool of the server is held until you \
+         approve it"
     )]
     Damaged,
     /// The checksum is correct, but the content is invalid.
     #[error(
-        "the record of approved tools cannot be understood, so every tool of the server is held until \
-         it is approved again"
+        "the record of approved tools is invalid, so every tool of the server is held until you \
+         approve it"
     )]
     Content(#[source] serde_json::Error),
     /// The file is larger than [`limits::PINS_BYTES`].
     #[error(
-        "{0} bytes are too many for a record of approved tools (at most {max})",
+        "the record of approved tools has {0} bytes, but at most {max} are allowed",
         max = limits::PINS_BYTES
     )]
     TooLarge(u64),
     /// The file has the name of another server's pins.
-    #[error("the record of the tools of {server:?} is in a file that is not called {expected:?}")]
+    #[error("the record of the tools of {server:?} must be in a file named {expected:?}")]
     Misplaced {
         /// The server whose pins they are.
         server: String,
@@ -94,10 +96,10 @@ impl PinsError {
     /// A hint for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
-            Self::NotPins => "remove it or put it right".into(),
-            Self::Version(_) => "use the program that wrote it, or remove the file and approve the server's tools again".into(),
+            Self::NotPins => "fix or remove the file".into(),
+            Self::Version(_) => "use the version that wrote it, or remove the file and approve the server's tools again".into(),
             Self::TooLarge(_) => "remove the file and approve the server's tools again".into(),
-            Self::Misplaced { .. } => "give it that name, or remove it".into(),
+            Self::Misplaced { .. } => "rename the file, or remove it".into(),
             Self::Io { .. } => "check who owns it and whether the disk is full".into(),
             Self::Damaged | Self::Content(_) => return None,
         })
@@ -243,9 +245,7 @@ impl<'de> Deserialize<'de> for Records {
                     }
                     if tool.len() > limits::KEY_BYTES || record.rejected.len() > limits::REJECTIONS
                     {
-                        return Err(A::Error::custom(
-                            "a record is larger than any that is written",
-                        ));
+                        return Err(A::Error::custom("a record is too large"));
                     }
                     if records.insert(tool, record).is_some() {
                         return Err(A::Error::custom("a tool has two records"));

@@ -12,7 +12,7 @@ pub struct Fingerprint([u8; 32]);
 
 /// The error for a text that is not a [`Fingerprint`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no fingerprint, which has 64 hexadecimal digits")]
+#[error("{0:?} is not a fingerprint (64 hexadecimal digits)")]
 pub struct BadFingerprint(String);
 
 impl Fingerprint {

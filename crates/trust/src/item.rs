@@ -38,19 +38,19 @@ pub struct Offer<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeftOut {
     /// It has no name, more than one, or one that is not text.
-    #[error("has no name that can be read")]
+    #[error("has no valid name")]
     Unnamed,
     /// Its name is longer than [`limits::NAME_BYTES`].
-    #[error("has a name of more than {} bytes", limits::NAME_BYTES)]
+    #[error("has a name longer than {} bytes", limits::NAME_BYTES)]
     LongName,
     /// It is a tool with a name that is reserved for another kind, such as `(prompt) greet`.
-    #[error("has a name that is reserved")]
+    #[error("has a reserved name")]
     Reserved,
     /// An earlier item of the list has the same name.
-    #[error("has the same name as one before it")]
+    #[error("has the same name as an earlier one")]
     Twice,
     /// The list has more than [`limits::TOOLS`] items.
-    #[error("comes after {} others", limits::TOOLS)]
+    #[error("is beyond the limit of {} items", limits::TOOLS)]
     TooMany,
 }
 

@@ -41,8 +41,8 @@ impl DecisionError {
     /// A hint for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
-            Self::NotHeld { .. } => "`switchboard trust` shows what is held back".into(),
-            Self::Changed { .. } => "look at what it says now, then decide again".into(),
+            Self::NotHeld { .. } => "`switchboard trust` lists the held definitions".into(),
+            Self::Changed { .. } => "review the current definition, then decide again".into(),
         })
     }
 }
@@ -280,12 +280,12 @@ impl Pins {
     pub fn note(&self) -> Option<&'static str> {
         match self.loss? {
             Loss::Damaged => Some(
-                "the record of which definitions were approved could not be read, so every one is \
-                 held until you approve it",
+                "the record of approved definitions cannot be read, so every definition is held until \
+                 you approve it",
             ),
             Loss::Full => Some(
-                "the server has offered more definitions than are remembered, so one that looks new \
-                 is held until you approve it",
+                "the server has offered more definitions than can be remembered, so definitions that \
+                 seem new are held until you approve them",
             ),
         }
     }

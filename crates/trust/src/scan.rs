@@ -34,7 +34,7 @@ pub use others::Others;
 use rules::Hit;
 use words::Words;
 
-const COMMAND: &str = "it has a command that runs code from elsewhere or sends data away";
+const COMMAND: &str = "it contains a command that runs remote code or sends data away";
 
 /// The depth to which encoded texts are decoded: base64 of base64.
 const LAYERS: usize = 2;
@@ -182,7 +182,7 @@ impl<'o> Scan<'o> {
         let end = whole.floor_char_boundary(self.left);
         if end < whole.len() && !self.cut {
             self.cut = true;
-            let says = "the definition is too long to be looked at as a whole";
+            let says = "the definition is too long to be scanned completely";
             self.find(field, Kind::Cut, Severity::Danger, says.to_owned(), || {
                 show::excerpt(whole, end)
             });
@@ -190,8 +190,7 @@ impl<'o> Scan<'o> {
         self.left -= end;
         let text = &whole[..end];
         if role == Role::Name && field.is_item_name() && alike::is_masked_name(text) {
-            let says =
-                "it is a name in letters that look like others, so it passes for another name";
+            let says = "it is a name in look-alike letters, so it can pass for another name";
             let (kind, severity) = (Kind::LookAlike, Severity::Danger);
             self.find(field, kind, severity, says.to_owned(), || {
                 show::excerpt(text, 0)
@@ -203,7 +202,7 @@ impl<'o> Scan<'o> {
             return;
         }
         if let Some(at) = alike::find_mixed(text) {
-            let says = "it mixes letters that look the same, so a word is not what it seems to be";
+            let says = "it mixes look-alike letters of different scripts, so a word is not what it seems to be";
             self.find(
                 field,
                 Kind::LookAlike,
@@ -230,10 +229,10 @@ impl<'o> Scan<'o> {
         self.prose(field, text);
         if let Some(mention) = self.others.find(text, &self.own) {
             let says = if mention.name == mention.server {
-                format!("it speaks of another server, {}", mention.server)
+                format!("it mentions another server, {}", mention.server)
             } else {
                 format!(
-                    "it speaks of {}, a tool of the server {}",
+                    "it mentions {}, a tool of the server {}",
                     mention.name, mention.server
                 )
             };
@@ -247,10 +246,10 @@ impl<'o> Scan<'o> {
         for found in unseen::find(text) {
             let says = match found.reads {
                 Some(reads) => format!(
-                    "{} ({} of them; they read {reads:?})",
+                    "{} (count: {}; as text: {reads:?})",
                     found.says, found.count
                 ),
-                None => format!("{} ({} of them)", found.says, found.count),
+                None => format!("{} (count: {})", found.says, found.count),
             };
             self.find(field, found.kind, found.severity, says, || {
                 show::excerpt(&text.text, found.at)
@@ -318,7 +317,7 @@ impl<'o> Scan<'o> {
                 && decoded.how != encoded::ESCAPED
                 && encoded::is_command(&decoded.text)
             {
-                let says = format!("it holds a command in {}", decoded.how);
+                let says = format!("it contains a command in {}", decoded.how);
                 self.find(field, Kind::Encoded, Severity::Danger, says, || {
                     show::excerpt(&decoded.text, 0)
                 });
@@ -341,8 +340,10 @@ impl<'o> Scan<'o> {
     ) {
         let (severity, says) = match hit {
             Some(hit) => (Severity::Danger, format!("in {how}, {}", hit.says)),
-            None if how == encoded::BINARY => (Severity::Danger, format!("it holds text in {how}")),
-            None => (Severity::Note, format!("it holds text in {how}")),
+            None if how == encoded::BINARY => {
+                (Severity::Danger, format!("it contains text in {how}"))
+            }
+            None => (Severity::Note, format!("it contains text in {how}")),
         };
         self.find(field, Kind::Encoded, severity, says, excerpt);
     }

@@ -106,7 +106,7 @@ pub enum EnvelopeError {
     },
     /// The batch is empty, or has more than [`limits::BATCH_MESSAGES`] messages.
     #[error(
-        "batch of {count} messages, allowed are 1 to {}",
+        "batch of {count} messages, but 1 to {} are allowed",
         limits::BATCH_MESSAGES
     )]
     BatchSize {
@@ -160,7 +160,7 @@ impl Message {
         }
         Err(match serde_json::from_str::<&RawValue>(text) {
             Ok(_) => EnvelopeError::NotJsonRpc {
-                reason: "not an object with each member once",
+                reason: "not an object with unique members",
                 id: None,
             },
             Err(error) => not_json(&error),
@@ -290,7 +290,7 @@ impl Members<'_> {
             }
             (None, Some(result), None) => {
                 let Some(id) = id else {
-                    return reject("a result without the id of its request");
+                    return reject("a result without the ID of its request");
                 };
                 Ok(Message::Response(Response {
                     id: Some(id),
@@ -483,7 +483,7 @@ mod tests {
         );
         assert_eq!(
             reason(r#"{"jsonrpc":"2.0","result":1}"#),
-            "a result without the id of its request"
+            "a result without the ID of its request"
         );
         assert_eq!(
             reason(r#"{"jsonrpc":"2.0","method":1}"#),
@@ -495,9 +495,9 @@ mod tests {
         );
         assert_eq!(
             reason(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}"#),
-            "not an object with each member once"
+            "not an object with unique members"
         );
-        assert_eq!(reason("17"), "not an object with each member once");
+        assert_eq!(reason("17"), "not an object with unique members");
     }
 
     #[test]

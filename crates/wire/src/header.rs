@@ -73,13 +73,13 @@ pub fn encode_value(value: &str) -> Cow<'_, str> {
 #[non_exhaustive]
 pub enum HeaderValueError {
     /// A control or non-ASCII character outside the wrapping.
-    #[error("header value holds a character that must be sent as base64")]
+    #[error("header value contains a character that must be sent as base64")]
     Character,
     /// Wrong alphabet, padding or length inside the wrapping.
-    #[error("header value is marked as base64 and is not")]
+    #[error("header value is marked as base64 but is not")]
     Base64,
     /// The wrapping holds bytes that are not UTF-8.
-    #[error("header value is base64 of something other than UTF-8")]
+    #[error("header value is base64, but not of UTF-8 text")]
     Utf8,
 }
 
@@ -148,7 +148,7 @@ impl fmt::Display for ParamKind {
 #[non_exhaustive]
 pub enum ParamHeaderError {
     /// The schema is not JSON, or is nested deeper than the JSON parser allows.
-    #[error("input schema is not readable JSON")]
+    #[error("input schema is not valid JSON")]
     NotJson(#[source] serde_json::Error),
     /// The schema is too large to search.
     #[error("input schema over the limit of {MAX_SCHEMA_BYTES} bytes")]
@@ -160,7 +160,7 @@ pub enum ParamHeaderError {
         pointer: String,
     },
     /// The tool defines more headers than a request can carry.
-    #[error("more than {MAX_HEADERS} parameters carry x-mcp-header")]
+    #[error("more than {MAX_HEADERS} parameters have x-mcp-header")]
     TooMany,
     /// One annotation is invalid.
     #[error("x-mcp-header at {pointer:?} is {fault}")]
@@ -177,7 +177,7 @@ pub enum ParamHeaderError {
 #[non_exhaustive]
 pub enum AnnotationFault {
     /// The value cannot be part of a header name.
-    #[error("not a string of 1 to {MAX_NAME_BYTES} characters that a header name may hold")]
+    #[error("not a string of 1 to {MAX_NAME_BYTES} characters that a header name may contain")]
     Name,
     /// Header names ignore letter case, so two of them would be the same header.
     #[error("the same header as {other:?}")]

@@ -342,7 +342,7 @@ async fn unanswered_question_ends_the_call() {
             .await
             .expect("an answer");
         assert!(
-            told.is_error && told.text().contains("does not answer"),
+            told.is_error && told.text().contains("does not support"),
             "{told:?}"
         );
         // The question is the result, and the client refuses it.

@@ -2,7 +2,7 @@
 
 use super::{
     Problem, has_extension,
-    source::{comments, is_of_word, line, positions},
+    source::{Source, comments, is_of_word, line, positions},
 };
 
 /// The words that no comment opens with: they make a clause where the reader expects a noun or a verb.
@@ -69,7 +69,7 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Problem> {
             }
         }
     }
-    for (line, name) in tests(text) {
+    for (line, name) in tests(&Source::new(text).all) {
         let words = name.split('_').count();
         if words > TEST_WORDS {
             let what = format!(

@@ -62,7 +62,7 @@ fn kind(word: &str) -> Result<Kind, Problem> {
         .ok_or_else(|| {
             let words = Kind::ALL.map(Kind::as_str).join(", ");
             let detail = format!("there is no kind {:?}", cut(word));
-            Problem::new(StatusCode::BAD_REQUEST, detail).hint(format!("it is one of {words}"))
+            Problem::new(StatusCode::BAD_REQUEST, detail).hint(format!("use one of {words}"))
         })
 }
 
@@ -81,7 +81,7 @@ fn statuses(word: &str) -> Result<Vec<Arc<str>>, Problem> {
                 let words = Status::ALL.map(Status::as_str).join(", ");
                 let detail = format!("there is no status {:?}", cut(word));
                 return Err(Problem::new(StatusCode::BAD_REQUEST, detail)
-                    .hint(format!("it is open, closed, or one of {words}")));
+                    .hint(format!("use open, closed, or one of {words}")));
             }
             vec![word.into()]
         }
@@ -106,7 +106,7 @@ async fn find(core: &Core, id: &str) -> Result<Record, Problem> {
 fn unknown(id: &str) -> Problem {
     let detail = format!("there is no request {:?}", cut(id));
     Problem::new(StatusCode::NOT_FOUND, detail)
-        .hint("`switchboard approvals list` shows those there are")
+        .hint("`switchboard approvals list --all` shows all requests")
 }
 
 /// Waits for the store, for as long as a call waits for a part.
@@ -118,7 +118,7 @@ pub(super) async fn patiently<T>(
     let Ok(answer) = timeout(patience, asking).await else {
         let detail = format!("initializing: the store did not answer within {patience:?}");
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
-            .hint("try again, and look at the part `store` of `switchboard status`")
+            .hint("try again, and check the part `store` with `switchboard status`")
             .retry_after(patience));
     };
     Ok(answer?)
@@ -148,7 +148,7 @@ pub(super) async fn reject(
         .as_ref()
         .is_some_and(|reason| reason.len() > REASON_BYTES)
     {
-        let detail = format!("`reason` has more than {REASON_BYTES} bytes");
+        let detail = format!("`reason` is longer than {REASON_BYTES} bytes");
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
     decision.reason = reason.map(Into::into);
@@ -170,12 +170,12 @@ pub(super) async fn respond(
         (None, Some(_)) => Action::Respond,
         _ => {
             return Err(unfit(
-                "say either `action`, which is accept, decline or cancel, or `text`, which answers in a model's place",
+                "send either `action` (accept, decline or cancel) or `text`, which answers in place of a model",
             ));
         }
     };
     if said.content.is_some() && action != Action::Accept {
-        return Err(unfit("`content` goes with the action accept only"));
+        return Err(unfit("`content` is allowed only with the action accept"));
     }
     let mut decision = decision(action, &actor, said.note, said.seen)?;
     decision.content = said.content;
@@ -191,7 +191,7 @@ fn decision(
 ) -> Result<Decision, Problem> {
     let note = note.filter(|note| !note.trim().is_empty());
     if note.as_ref().is_some_and(|note| note.len() > NOTE_BYTES) {
-        let detail = format!("`note` has more than {NOTE_BYTES} bytes");
+        let detail = format!("`note` is longer than {NOTE_BYTES} bytes");
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
     Ok(Decision {
@@ -228,13 +228,13 @@ async fn decide(admin: &Admin, id: &str, decision: Decision) -> Result<Json<Appr
                 .with(|body| body.problems = Some(problems))
         }
         DecisionError::Unavailable(why) => {
-            let detail =
-                format!("the decision could not be written down, so nothing has changed: {why}");
+            let detail = format!("cannot record the decision, so nothing has changed: {why}");
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
         }
         DecisionError::Busy => {
-            let detail = "too many decide about this at the same time";
-            Problem::new(StatusCode::TOO_MANY_REQUESTS, detail).hint("look at what became of it")
+            let detail = "too many decisions about this request at the same time";
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
+                .hint("check the status of the request, then try again")
         }
     })
 }
@@ -245,16 +245,16 @@ fn late(record: &Record) -> Problem {
     let detail = match &record.decided {
         Some(decided) if record.status == Status::Generating => {
             format!(
-                "it was approved by {} already, and the model is answering",
+                "it was already approved by {}, and the model is answering",
                 decided.by
             )
         }
         Some(decided) if record.status == Status::Reviewing => format!(
-            "it was approved by {} already, and the model has answered: look at that first",
+            "it was already approved by {}, and the model has answered: review the answer first",
             decided.by
         ),
-        Some(decided) => format!("it was {what} by {} already", decided.by),
-        None => format!("it is {what} already"),
+        Some(decided) => format!("it was already {what} by {}", decided.by),
+        None => format!("it is already {what}"),
     };
     Problem::new(StatusCode::CONFLICT, detail).with(|body| {
         body.approval = Some(record.id.to_string());

@@ -74,7 +74,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Asked<T> {
             .map_err(|error| {
                 let error = std::error::Error::source(&error)
                     .map_or_else(|| error.to_string(), ToString::to_string);
-                let detail = format!("the query cannot be read: {}", short(&error));
+                let detail = format!("cannot parse the query: {}", short(&error));
                 Problem::new(StatusCode::BAD_REQUEST, detail)
             })
     }
@@ -89,7 +89,7 @@ pub(super) fn number<T: std::str::FromStr>(
         None => Ok(None),
         Some(value) => value.parse().map(Some).map_err(|_| {
             let detail = format!(
-                "`{name}` in the query has to be a whole number, and is {:?}",
+                "`{name}` in the query must be a whole number, not {:?}",
                 cut(&value)
             );
             Problem::new(StatusCode::BAD_REQUEST, detail)
@@ -133,7 +133,7 @@ pub(super) async fn read_json<T: DeserializeOwned>(
 
 async fn read_body(request: Request, most: usize) -> Result<Bytes, Problem> {
     if !may_be_json(request.headers()) {
-        let detail = "the body has to be JSON: send it with `Content-Type: application/json`";
+        let detail = "the body must be JSON: send it with `Content-Type: application/json`";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
     whole(request, most).await
@@ -144,7 +144,7 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
         let at = format!("at line {} column {}", error.line(), error.column());
         let error = error.to_string();
         let error = error.strip_suffix(&at).unwrap_or(&error).trim_end();
-        let detail = format!("the body cannot be read {at}: {}", short(error));
+        let detail = format!("cannot parse the body {at}: {}", short(error));
         Problem::new(StatusCode::BAD_REQUEST, detail)
     })
 }
@@ -160,7 +160,7 @@ async fn whole(request: Request, most: usize) -> Result<Bytes, Problem> {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             let detail = format!("the body is longer than {most} bytes");
-            Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail).hint("send a shorter one"))
+            Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail).hint("send a shorter body"))
         }
         Ok(Err(_)) => {
             let detail = "the body ended too early";

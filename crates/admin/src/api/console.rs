@@ -76,7 +76,7 @@ pub(super) async fn prove(
     let Challenge { session, nonce } = read_open(&admin, request).await?;
     if !NONCE_CHARS.contains(&nonce.len()) {
         let detail = format!(
-            "`nonce` has to have {} to {} bytes",
+            "`nonce` must have {} to {} bytes",
             NONCE_CHARS.start(),
             NONCE_CHARS.end()
         );
@@ -86,7 +86,7 @@ pub(super) async fn prove(
     let proof = console.prove(&session, &nonce, SystemTime::now());
     let proof = proof.ok_or_else(|| {
         Problem::new(StatusCode::NOT_FOUND, "this session has ended")
-            .hint("`switchboard console` prints a link to sign in again")
+            .hint("run `switchboard console` for a link to sign in again")
     })?;
     knock.peer().await?;
     Ok(Json(Proof { proof }))
@@ -99,11 +99,11 @@ async fn read_open<T: serde::de::DeserializeOwned>(
     request: Request,
 ) -> Result<T, Problem> {
     if auth::check_own_page(admin.inbound.console_host(), request.headers()).is_err() {
-        let detail = "only the console's own page signs in: open the link that `switchboard console` prints as it is, with its name";
+        let detail = "only the console's own page can sign in: open the link that `switchboard console` prints unchanged, with its host name";
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));
     }
     if !request.headers().contains_key(CONTENT_TYPE) {
-        let detail = "the body has to be JSON: send it with `Content-Type: application/json`";
+        let detail = "the body must be JSON: send it with `Content-Type: application/json`";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
     read_json(request, BODY_BYTES).await
@@ -115,9 +115,9 @@ pub(super) async fn link(
     session: Option<Extension<Signed>>,
 ) -> Result<Json<Link>, Problem> {
     if admin.inbound.address().is_none() {
-        let detail = "this gateway listens on its socket only, so that no browser can reach it";
+        let detail = "this gateway listens only on its socket, so no browser can reach it";
         return Err(Problem::new(StatusCode::CONFLICT, detail)
-            .hint("end it, and `switchboard serve` starts one with a console"));
+            .hint("stop it, then run `switchboard serve` for a gateway with a console"));
     }
     if let Some(taken) = admin.inbound.console_taken() {
         return Err(Problem::new(StatusCode::CONFLICT, no_console(taken)).hint(NO_CONSOLE_HINT));
@@ -149,7 +149,7 @@ pub(super) async fn sign_out(
     let own = own.as_ref().map(|session| &*session.id);
     let session = which.session.as_deref().or(own);
     if session.is_none() && !which.all {
-        let detail = "say which session ends: `session` with its ID, or `all`";
+        let detail = "no session to end: send `session` with its ID, or `all`";
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
     let core = &admin.core;
@@ -168,11 +168,12 @@ pub(super) async fn sign_out(
 }
 
 fn no_key() -> Problem {
-    let detail = "this link was used before, is too old, or is of a gateway that has stopped";
-    Problem::new(StatusCode::UNAUTHORIZED, detail).hint("`switchboard console` prints a new one")
+    let detail =
+        "this link was already used, has expired, or belongs to a gateway that has stopped";
+    Problem::new(StatusCode::UNAUTHORIZED, detail).hint("run `switchboard console` for a new link")
 }
 
 fn no_randomness() -> Problem {
-    let detail = "the system gives no random numbers";
+    let detail = "the system provides no random numbers";
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).hint("try again")
 }

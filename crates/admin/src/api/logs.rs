@@ -45,7 +45,8 @@ pub(super) async fn show(
     });
     let (lines, follower) = settle(read.await).map_err(|error| {
         let detail = format!("cannot read {}: {error}", shown.display());
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).hint("check who owns it")
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+            .hint("check the owner and the permissions of the file")
     })?;
     if follow != Some(true) {
         return Ok(Json(Logs { lines }).into_response());

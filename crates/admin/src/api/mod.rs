@@ -165,15 +165,19 @@ async fn nothing_there(uri: Uri) -> Problem {
         StatusCode::NOT_FOUND,
         format!("there is nothing at {}", cut(uri.path())),
     )
-    .hint("/api/v1/openapi.json lists every address")
+    .hint("/api/v1/openapi.json lists every path")
 }
 
 async fn not_that_way(method: Method, uri: Uri) -> Problem {
     Problem::new(
         StatusCode::METHOD_NOT_ALLOWED,
-        format!("{} does not take {}", cut(uri.path()), cut(method.as_str())),
+        format!(
+            "{} does not support {}",
+            cut(uri.path()),
+            cut(method.as_str())
+        ),
     )
-    .hint("the Allow header of this answer says what it takes")
+    .hint("the Allow header of the response lists the supported methods")
 }
 
 /// Responses describe the current state, and may contain private data, so they must not be cached.

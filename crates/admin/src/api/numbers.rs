@@ -23,7 +23,7 @@ pub(super) async fn show(State(admin): State<Arc<Admin>>) -> impl IntoResponse {
     counter(
         &mut text,
         "switchboard_store_dropped_records_total",
-        "Calls that could not be written down.",
+        "Calls that the gateway could not record.",
         core.store.dropped(),
     );
     text.push_str(&core.approvals.numbers.render());
@@ -32,7 +32,7 @@ pub(super) async fn show(State(admin): State<Arc<Admin>>) -> impl IntoResponse {
         counter(
             &mut text,
             "process_cpu_seconds_total",
-            "Time spent on processors, in seconds.",
+            "CPU time of the process, in seconds.",
             seconds,
         );
     }
@@ -61,17 +61,17 @@ fn gauges(status: &Status, started: SystemTime) -> Vec<Gauge> {
     let mut gauges = vec![
         Gauge {
             name: "switchboard_servers",
-            help: "Servers by what they are doing.",
+            help: "Servers by state.",
             values: by_state.into(),
         },
         Gauge {
             name: "switchboard_in_flight",
-            help: "Calls under way.",
+            help: "Calls in flight.",
             values: by_server(|server| server.in_flight),
         },
         Gauge {
             name: "switchboard_queued",
-            help: "Calls that wait for their turn.",
+            help: "Calls in the queue.",
             values: by_server(|server| server.queued),
         },
         Gauge {
@@ -86,14 +86,14 @@ fn gauges(status: &Status, started: SystemTime) -> Vec<Gauge> {
         },
         Gauge {
             name: "switchboard_uptime_seconds",
-            help: "How long the gateway has been running.",
+            help: "Time since the start of the gateway, in seconds.",
             values: one(uptime.as_secs()),
         },
     ];
     if let Some(bytes) = resident_bytes() {
         gauges.push(Gauge {
             name: "process_resident_memory_bytes",
-            help: "Memory that is in use.",
+            help: "Resident memory of the process, in bytes.",
             values: one(bytes),
         });
     }

@@ -40,7 +40,7 @@ pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Json<Rules> {
         .map(|listed| switchboard_rest::rules::Rule {
             text: match listed.remembered {
                 Some(one) if one.exactly.is_some() => {
-                    format!("{}, for exactly the arguments of then", listed.rule)
+                    format!("{}, only for exactly the same arguments", listed.rule)
                 }
                 _ => listed.rule.to_string(),
             } + if listed.is_inert {
@@ -80,7 +80,7 @@ pub(super) async fn forget(
     let Some(known) = known else {
         let detail = format!("no decision {:?} is remembered", cut(&id));
         return Err(Problem::new(StatusCode::NOT_FOUND, detail).hint(
-            "`switchboard approvals rules` lists those that are. Rules of the configuration are changed there",
+            "`switchboard approvals rules` lists the remembered decisions; to change a rule of the configuration, edit the configuration",
         ));
     };
     let event = Event {

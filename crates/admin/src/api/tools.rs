@@ -101,8 +101,8 @@ pub(super) async fn list(
         serde_json::to_vec(&list)
     });
     let Ok(Ok(list)) = work.await else {
-        let detail = "the list of tools could not be written";
-        return Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).hint("ask again"));
+        let detail = "cannot encode the list of tools";
+        return Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).hint("try again"));
     };
     Ok(json(list))
 }
@@ -119,7 +119,7 @@ pub(super) async fn call(
 ) -> Result<Response, Problem> {
     let arguments = arguments.unwrap_or_else(Raw::empty_object);
     if !arguments.is_object() {
-        let detail = "`arguments` has to be an object with the arguments of the tool";
+        let detail = "`arguments` must be an object with the arguments of the tool";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
     let (view, tool) = locate(&admin, &name, Duration::MAX).await?;
@@ -272,7 +272,7 @@ fn unknown_tool(admin: &Admin, catalog: &Catalog, name: &str) -> Problem {
 fn no_tool(name: &str, near: Option<&str>) -> Problem {
     let next = match near {
         Some(near) => format!("did you mean {near:?}?"),
-        None => "`switchboard tools` lists them all".to_owned(),
+        None => "`switchboard tools` lists all tools".to_owned(),
     };
     let detail = format!("there is no tool {:?}", cut(name));
     Problem::new(StatusCode::NOT_FOUND, detail).hint(next)

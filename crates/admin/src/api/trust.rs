@@ -81,9 +81,9 @@ pub(super) async fn show(
         return Err(stopping());
     };
     if shown.held.is_none() && shown.approved.is_none() {
-        let detail = format!("the server {name:?} has no tool {tool:?} that was ever seen");
+        let detail = format!("the server {name:?} never offered {tool:?}");
         return Err(Problem::new(StatusCode::NOT_FOUND, detail)
-            .hint("`switchboard trust list` shows what is held back"));
+            .hint("`switchboard trust list` shows the held definitions"));
     }
     Ok(Json(shown))
 }
@@ -101,7 +101,7 @@ pub(super) async fn approve(
         tools.is_some(),
     ];
     if ways.into_iter().filter(|way| *way).count() > 1 {
-        let detail = "`start`, `tools`, and `tool` with `fingerprint` do not go together";
+        let detail = "`start`, `tools`, and `tool` with `fingerprint` exclude each other";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
     if let Some(fingerprint) = &decided.start {
@@ -124,11 +124,11 @@ pub(super) async fn reject(
     Said(decided): Said<TrustDecision>,
 ) -> Result<Json<ServerTrust>, Problem> {
     if decided.tools.is_some() || decided.start.is_some() {
-        let detail = "`tools` and `start` do not go with a rejection";
+        let detail = "a rejection does not accept `tools` or `start`";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
     let Some(seen) = seen(decided)? else {
-        let detail = "`tool` is missing: which tool is rejected?";
+        let detail = "`tool` is missing: name the tool to reject";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     };
     decide(admin, actor, upstream, Decision::Reject(seen)).await
@@ -145,7 +145,7 @@ async fn start(
     if !admin.core.release(name, fingerprint, Some(actor)).await? {
         let detail = format!("the server {name:?} is not held with this fingerprint");
         let hint = format!(
-            "look at it again with `switchboard trust list {}`",
+            "review it again with `switchboard trust list {}`",
             shell_word(name)
         );
         return Err(Problem::new(StatusCode::CONFLICT, detail).hint(hint));
@@ -162,7 +162,7 @@ fn seen(decided: TrustDecision) -> Result<Option<Seen>, Problem> {
         .map(fingerprint)
         .transpose()?;
     if decided.tool.is_none() && fingerprint.is_some() {
-        let detail = "`tool` is missing: whose fingerprint is this?";
+        let detail = "`tool` is missing: name the tool that has this fingerprint";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
     Ok(decided.tool.map(|tool| Seen { tool, fingerprint }))
@@ -177,8 +177,8 @@ fn read(seen: SeenTool) -> Result<Seen, Problem> {
 
 fn fingerprint(text: &str) -> Result<Fingerprint, Problem> {
     text.parse().map_err(|_| {
-        Problem::new(StatusCode::BAD_REQUEST, "`fingerprint` is none")
-            .hint("give the one that was shown with the tool")
+        Problem::new(StatusCode::BAD_REQUEST, "`fingerprint` is invalid")
+            .hint("send the fingerprint that is shown with the tool")
     })
 }
 
@@ -383,5 +383,5 @@ fn others(admin: &Admin, name: &str) -> Others {
 
 fn stopping() -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the gateway is stopping")
-        .hint("ask again when it is back")
+        .hint("try again when the gateway runs again")
 }

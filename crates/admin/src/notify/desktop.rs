@@ -19,8 +19,8 @@ const TEXT_MAX: usize = 240;
 /// The time limit of the program.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Follows a text that does not show everything that is to be decided.
-const NOT_ALL: &str = " (not all is shown here)";
-const TITLE: &str = "Switchboard waits for you";
+const NOT_ALL: &str = " (shortened)";
+const TITLE: &str = "Switchboard is waiting for you";
 
 /// The variables by which the program finds the desktop.
 const VARIABLES: [&str; 10] = [
@@ -98,7 +98,7 @@ impl Desktop {
             match ended {
                 Ok(true) => {}
                 Ok(false) => tracing::debug!("The desktop does not show notifications."),
-                Err(error) => tracing::debug!(%error, "The desktop cannot be told."),
+                Err(error) => tracing::debug!(%error, "Cannot show a desktop notification."),
             }
         }
     }
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(long.chars().count(), TEXT_MAX + 1);
         assert_eq!(text(&raw(json!(1))), "");
         let cut = raw(json!({"server": "s", "summary": "a", "truncated": true}));
-        assert_eq!(text(&cut), "s: a (not all is shown here)");
+        assert_eq!(text(&cut), "s: a (shortened)");
     }
 
     #[test]

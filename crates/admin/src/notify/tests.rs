@@ -305,11 +305,14 @@ async fn no_secret_is_logged() {
         ..hook(&url, &["escalated"])
     });
     tell(&events, "approval.escalated", "cccc");
-    while !log.text().contains("The webhook is not told.") {
+    while !log.text().contains("Cannot use the webhook.") {
         tokio::task::yield_now().await;
     }
     let text = log.text();
-    assert!(text.contains("The webhook could not be told."), "{text}");
+    assert!(
+        text.contains("Cannot deliver a message to the webhook."),
+        "{text}"
+    );
     assert!(text.contains("127.0.0.1") && text.contains("500"), "{text}");
     assert!(text.contains("approvals.webhook.secret"), "{text}");
     assert!(!text.contains(SECRET), "{text}");
@@ -355,7 +358,7 @@ async fn desktop_program_gets_exact_arguments() {
             "--app-name=Switchboard",
             "--urgency=critical",
             "--",
-            "Switchboard waits for you",
+            "Switchboard is waiting for you",
             "files: Delete &lt;all&gt;\nhttp://0123.localhost:7777/#approvals/bbbb",
         ]
     );

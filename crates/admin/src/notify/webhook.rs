@@ -70,7 +70,7 @@ enum DeliveryError {
     Tls(#[from] switchboard_client::http::HttpConfigError),
     #[error("{0}")]
     Http(#[source] reqwest::Error),
-    #[error("it sends elsewhere (status {0}), which is not followed")]
+    #[error("it redirects (status {0}), which the gateway does not follow")]
     Elsewhere(StatusCode),
     #[error("it answered with status {0}")]
     Status(StatusCode),
@@ -100,7 +100,7 @@ impl Delivery {
                     .ok()
                     .and_then(|url| Some(url.host_str()?.to_owned()));
                 let id = &self.message.id;
-                tracing::warn!(host, id, %error, "The webhook could not be told.");
+                tracing::warn!(host, id, %error, "Cannot deliver a message to the webhook.");
                 return;
             };
             tokio::time::sleep(*wait).await;

@@ -29,14 +29,14 @@ impl Address {
         }
         // Browsers drop line breaks, and take a backslash for a slash.
         if url.contains(|c: char| c.is_control() || c.is_whitespace() || c == '\\') {
-            return refused("it has characters that no address has");
+            return refused("it has invalid characters");
         }
         let Some((scheme, rest)) = url.split_once("://") else {
-            return refused("it is none of the web");
+            return refused("it is not a web address");
         };
         let plain_http = scheme.eq_ignore_ascii_case("http");
         if !plain_http && !scheme.eq_ignore_ascii_case("https") {
-            return refused("only http and https are opened");
+            return refused("only http and https are allowed");
         }
         let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
         let (user, place) = match authority.rsplit_once('@') {
@@ -44,7 +44,7 @@ impl Address {
             None => (false, authority),
         };
         let Some(host) = host(place) else {
-            return refused("it names no host");
+            return refused("it has no valid host");
         };
         Ok(Self {
             url: url.to_owned(),
@@ -60,17 +60,17 @@ impl Address {
         let mut warnings = Vec::new();
         if !host.is_ascii() || host.split('.').any(|label| label.starts_with("xn--")) {
             warnings.push(format!(
-                "the host `{host}` has letters that may look like others; see whether it is the one you know"
+                "the host `{host}` has letters that may look like others; make sure that it is the host you expect"
             ));
         }
         if self.user {
             warnings.push(format!(
-                "the address has a name before the `@`, which is not the host: it leads to `{host}`"
+                "the address has a user name before the `@`, which is not the host: it leads to `{host}`"
             ));
         }
         if self.plain_http && !self.is_loopback() {
             warnings.push(format!(
-                "the address of `{host}` is not encrypted: others can read what you type"
+                "the connection to `{host}` is not encrypted: others can read what you type"
             ));
         }
         warnings

@@ -25,7 +25,7 @@ pub(super) fn check(form: &Form, content: Option<&Raw>) -> Result<Raw, Vec<Field
         Mode::Refused { why } => return Err(whole(why.clone())),
         Mode::Url(_) if content.is_some_and(|content| content.as_bytes() != b"{}") => {
             return Err(whole(
-                "an address is agreed to without any content".to_owned(),
+                "a request to open an address takes no content".to_owned(),
             ));
         }
         Mode::Url(_) => return Ok(Raw::empty_object()),
@@ -38,10 +38,10 @@ pub(super) fn check(form: &Form, content: Option<&Raw>) -> Result<Raw, Vec<Field
         )));
     }
     let Some(mut members) = content.members() else {
-        return Err(whole("the answer has to be an object".to_owned()));
+        return Err(whole("the answer must be an object".to_owned()));
     };
     if let Some(name) = twice(&members) {
-        return Err(vec![problem(&name, "is there twice".to_owned())]);
+        return Err(vec![problem(&name, "is given twice".to_owned())]);
     }
     if let Mode::Form { fields } = &form.mode {
         fill_in(fields, &mut members);
@@ -100,7 +100,7 @@ fn of_fields(fields: &[Field], members: &[(String, Raw)]) -> Vec<FieldError> {
                 problems.extend(field.problem(value).map(|why| problem(&field.name, why)));
             }
             None if field.required => {
-                problems.push(problem(&field.name, "has to be answered".to_owned()));
+                problems.push(problem(&field.name, "is required".to_owned()));
             }
             None => {}
         }
@@ -111,8 +111,8 @@ fn of_fields(fields: &[Field], members: &[(String, Raw)]) -> Vec<FieldError> {
         .filter(|(name, _)| !names.contains(&name.as_str()))
     {
         let why = match nearest(name, names.iter().copied()) {
-            Some(near) => format!("was not asked for; did you mean `{near}`?"),
-            None => "was not asked for".to_owned(),
+            Some(near) => format!("is not a field of the form; did you mean `{near}`?"),
+            None => "is not a field of the form".to_owned(),
         };
         problems.push(problem(name, why));
     }
@@ -125,13 +125,13 @@ impl Field {
         match &self.kind {
             Kind::Flag => {
                 let flag = matches!(value.as_bytes(), b"true" | b"false");
-                (!flag).then(|| "has to be true or false".to_owned())
+                (!flag).then(|| "must be true or false".to_owned())
             }
             Kind::Text {
                 format, min, max, ..
             } => {
                 let Some(text) = value.to_text() else {
-                    return Some("has to be a text".to_owned());
+                    return Some("must be a string".to_owned());
                 };
                 let length = text.chars().count() as u64;
                 let format = format.as_ref().and_then(|format| format.problem(&text));
@@ -141,16 +141,16 @@ impl Field {
             Kind::Choice { options } => {
                 let chosen = value.to_text();
                 let known = chosen.is_some_and(|chosen| is_option(options, &chosen));
-                (!known).then(|| format!("has to be one of {}", list(options)))
+                (!known).then(|| format!("must be one of {}", list(options)))
             }
             Kind::Choices { options, min, max } => {
                 let Some(chosen) = value.read_owned::<Vec<String>>().ok() else {
-                    return Some("has to be a list of texts".to_owned());
+                    return Some("must be a list of strings".to_owned());
                 };
                 if chosen.iter().any(|chosen| !is_option(options, chosen)) {
-                    return Some(format!("has to be some of {}", list(options)));
+                    return Some(format!("must contain only {}", list(options)));
                 }
-                bounds(chosen.len() as u64, *min, *max, "of them")
+                bounds(chosen.len() as u64, *min, *max, "values")
             }
         }
     }
@@ -162,8 +162,8 @@ fn is_option(options: &[Choice], value: &str) -> bool {
 
 fn bounds(is: u64, min: Option<u64>, max: Option<u64>, what: &str) -> Option<String> {
     match (min, max) {
-        (Some(min), _) if is < min => Some(format!("has to have at least {min} {what}")),
-        (_, Some(max)) if is > max => Some(format!("has to have at most {max} {what}")),
+        (Some(min), _) if is < min => Some(format!("has too few {what}, the minimum is {min}")),
+        (_, Some(max)) if is > max => Some(format!("has too many {what}, the maximum is {max}")),
         _ => None,
     }
 }
@@ -172,14 +172,14 @@ fn number(value: &Raw, integer: bool, min: Option<f64>, max: Option<f64>) -> Opt
     let spelled = value.as_str();
     let is_number = spelled.starts_with(|c: char| c == '-' || c.is_ascii_digit());
     let Some(number) = spelled.parse::<f64>().ok().filter(|_| is_number) else {
-        return Some("has to be a number".to_owned());
+        return Some("must be a number".to_owned());
     };
     if integer && !Decimal::read(spelled).is_integer() {
-        return Some("has to be a whole number".to_owned());
+        return Some("must be a whole number".to_owned());
     }
     match (min, max) {
-        (Some(min), _) if number < min => Some(format!("has to be at least {min}")),
-        (_, Some(max)) if number > max => Some(format!("has to be at most {max}")),
+        (Some(min), _) if number < min => Some(format!("must be at least {min}")),
+        (_, Some(max)) if number > max => Some(format!("must be at most {max}")),
         _ => None,
     }
 }

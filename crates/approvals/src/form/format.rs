@@ -8,16 +8,16 @@ impl Format {
         let (right, wrong) = match self {
             Self::Email => (
                 is_email(text),
-                "has to be an address of mail, as in name@example.org",
+                "must be an email address, such as name@example.org",
             ),
             Self::Uri => (
                 is_uri(text),
-                "has to be a whole address, as in https://example.org/",
+                "must be a complete address, such as https://example.org/",
             ),
-            Self::Date => (is_date(text), "has to be a day, as in 2026-12-31"),
+            Self::Date => (is_date(text), "must be a date, such as 2026-12-31"),
             Self::DateTime => (
                 is_date_time(text),
-                "has to be an instant, as in 2026-12-31T23:59:59Z",
+                "must be a date and time, such as 2026-12-31T23:59:59Z",
             ),
             Self::Other(_) => (true, ""),
         };

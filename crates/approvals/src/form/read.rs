@@ -19,14 +19,11 @@ pub(super) fn form(params: &Raw) -> Form {
                 Err(why) => Mode::Raw { why },
             },
             None => Mode::Raw {
-                why: "the server did not say what it asks for".to_owned(),
+                why: "the server sent no schema".to_owned(),
             },
         },
         Some(other) => Mode::Refused {
-            why: format!(
-                "the server asks in a way that is not known: {:?}",
-                shown(other)
-            ),
+            why: format!("the server asks in an unknown mode: {:?}", shown(other)),
         },
     };
     Form {
@@ -48,21 +45,24 @@ fn fields(schema: &Raw) -> Result<Vec<Field>, String> {
         .as_deref()
         != Some("object")
     {
-        return Err("its schema is not that of an object".to_owned());
+        return Err("its schema is not of type `object`".to_owned());
     }
     let properties = match schema.member("properties") {
         Some(properties) => properties
             .members()
-            .ok_or("its `properties` are no object")?,
+            .ok_or("its `properties` are not an object")?,
         None => Vec::new(),
     };
     if properties.len() > FIELDS {
-        return Err(format!("it has {} fields", properties.len()));
+        return Err(format!(
+            "it has {} fields, but at most {FIELDS} are supported",
+            properties.len()
+        ));
     }
     let required: Vec<String> = match schema.member("required") {
         Some(required) => required
             .read_owned()
-            .map_err(|_| "its `required` is no list of names")?,
+            .map_err(|_| "its `required` is not a list of names")?,
         None => Vec::new(),
     };
     if let Some(missing) = required
@@ -70,17 +70,17 @@ fn fields(schema: &Raw) -> Result<Vec<Field>, String> {
         .find(|name| properties.iter().all(|(known, _)| known != *name))
     {
         return Err(format!(
-            "it requires `{}` and does not say what that is",
+            "it requires the field `{}` but does not define it",
             shown(missing)
         ));
     }
     let mut fields: Vec<Field> = Vec::with_capacity(properties.len());
     for (name, property) in properties {
         if name.len() > SHOWN_BYTES {
-            return Err("the name of a field is too long".to_owned());
+            return Err("a field name is too long".to_owned());
         }
         if fields.iter().any(|field| field.name == name) {
-            return Err(format!("the field `{name}` is there twice"));
+            return Err(format!("the field `{name}` is defined twice"));
         }
         let kind = kind(&property).map_err(|why| format!("the field `{name}` {why}"))?;
         let text = |key: &str| property.member(key)?.to_text().map(|text| shown(&text));
@@ -140,7 +140,9 @@ fn kind(property: &Raw) -> Result<Kind, String> {
             },
         },
         "array" => {
-            let items = property.member("items").ok_or("is a list of anything")?;
+            let items = property
+                .member("items")
+                .ok_or("is a list without `items`")?;
             let options = match options(&items, "anyOf")? {
                 Some(options) => Some(options),
                 None => options_of(&items, "oneOf")?,
@@ -153,7 +155,7 @@ fn kind(property: &Raw) -> Result<Kind, String> {
         }
         other => {
             return Err(format!(
-                "is of the type `{}`, which forms do not have",
+                "has the type `{}`, which forms do not support",
                 shown(other)
             ));
         }
@@ -167,7 +169,7 @@ fn options(schema: &Raw, titled: &str) -> Result<Option<Vec<Choice>>, String> {
     };
     let values: Vec<String> = values
         .read_owned()
-        .map_err(|_| "has options that are no texts")?;
+        .map_err(|_| "has options that are not strings")?;
     let titles = schema
         .member("enumNames")
         .and_then(|names| names.read_owned::<Vec<String>>().ok());
@@ -203,7 +205,7 @@ fn bounded(choices: Vec<Choice>) -> Result<Option<Vec<Choice>>, String> {
     let long =
         |choice: &Choice| choice.value.len() > SHOWN_BYTES || choice.title.len() > SHOWN_BYTES;
     if choices.is_empty() || choices.len() > OPTIONS || choices.iter().any(long) {
-        return Err("has no options, too many, or too long ones".to_owned());
+        return Err("has no options, too many options, or options that are too long".to_owned());
     }
     Ok(Some(choices))
 }

@@ -216,7 +216,9 @@ impl Test {
                 "equals" => test.equals = Some(Same::of_value(value)?),
                 "matches" => {
                     let pattern = value.as_str();
-                    test.regex = Some(regex(pattern.ok_or_else(|| wrong(".matches", "a text"))?)?);
+                    test.regex = Some(regex(
+                        pattern.ok_or_else(|| wrong(".matches", "a string"))?,
+                    )?);
                 }
                 "exists" => {
                     let exists = value.as_bool();
@@ -226,13 +228,16 @@ impl Test {
                 "max" => test.max = Some(value.as_f64().ok_or_else(|| wrong(".max", "a number"))?),
                 other => {
                     let known = ["equals", "matches", "exists", "min", "max"];
-                    return Err(RuleError::unknown("the condition", other, &known));
+                    return Err(RuleError::unknown("condition", other, &known));
                 }
             }
         }
         let others = test.looks_at_values() && test.exists == Some(false);
         if others {
-            return Err(wrong("", "either absent or of a certain value, not both"));
+            return Err(wrong(
+                "",
+                "either `exists: false` or another condition, not both",
+            ));
         }
         Ok(test)
     }
@@ -374,7 +379,7 @@ fn steps(path: &str) -> Result<Vec<Step>, RuleError> {
     };
     let mut rest = path
         .strip_prefix('$')
-        .ok_or_else(|| wrong("it has to begin with `$`"))?;
+        .ok_or_else(|| wrong("it must start with `$`"))?;
     let mut steps = Vec::new();
     while !rest.is_empty() {
         if steps.len() == PATH_STEPS {
@@ -388,10 +393,11 @@ fn steps(path: &str) -> Result<Vec<Step>, RuleError> {
                 name => (Step::Name(name.to_owned()), after),
             }
         } else if let Some(inner) = rest.strip_prefix('[') {
-            bracket(inner)
-                .ok_or_else(|| wrong("`[` takes a number, `*` or a name in quotes, and `]`"))?
+            bracket(inner).ok_or_else(|| {
+                wrong("`[` must be followed by a number, `*` or a quoted name, and `]`")
+            })?
         } else {
-            return Err(wrong("a step begins with `.` or `[`"));
+            return Err(wrong("each step must start with `.` or `[`"));
         };
         steps.push(step);
         rest = after;

@@ -14,24 +14,24 @@ pub enum RuleError {
     #[error("the rule is empty")]
     Empty,
     /// The rule is too long.
-    #[error("the rule has {0} bytes, and at most {RULE_BYTES} are read")]
+    #[error("the rule has {0} bytes, but at most {RULE_BYTES} are allowed")]
     TooLong(usize),
     /// There are too many rules.
-    #[error("there are {0} rules, and at most {RULES} are kept")]
+    #[error("there are {0} rules, but at most {RULES} are allowed")]
     TooMany(usize),
     /// The rule has too many conditions.
-    #[error("the rule has {0} conditions on arguments, and at most {CONDITIONS} are checked")]
+    #[error("the rule has {0} conditions on arguments, but at most {CONDITIONS} are allowed")]
     TooManyConditions(usize),
     /// The rule is neither a text nor an object.
-    #[error("a rule is a text such as `ask files:delete_*`, or an object")]
+    #[error("a rule must be a string such as `ask files:delete_*`, or an object")]
     NotARule,
     /// The rule starts with `{` but is not JSON.
     #[error("the rule is not valid JSON: {0}")]
     NotJson(String),
     /// A name that does not exist.
-    #[error("{what} {found:?} is not known")]
+    #[error("unknown {what} {found:?}")]
     Unknown {
-        /// The kind of name: `the key`, `the action`.
+        /// The kind of name: `key`, `action`.
         what: &'static str,
         /// The name as written.
         found: String,
@@ -39,10 +39,10 @@ pub enum RuleError {
         hint: String,
     },
     /// The action is missing.
-    #[error("the rule says no `action`: deny, ask or allow")]
+    #[error("the rule has no `action` (deny, ask or allow)")]
     NoAction,
     /// A value has the wrong type.
-    #[error("`{key}` has to be {expected}")]
+    #[error("`{key}` must be {expected}")]
     Value {
         /// Key of the value.
         key: String,
@@ -50,7 +50,7 @@ pub enum RuleError {
         expected: &'static str,
     },
     /// A path cannot be parsed.
-    #[error("the path {path:?} cannot be read: {why}")]
+    #[error("invalid path {path:?}: {why}")]
     Path {
         /// The path as written.
         path: String,
@@ -58,7 +58,7 @@ pub enum RuleError {
         why: &'static str,
     },
     /// A regular expression cannot be used.
-    #[error("the regular expression {pattern:?} cannot be used: {why}")]
+    #[error("invalid regular expression {pattern:?}: {why}")]
     Regex {
         /// The expression as written.
         pattern: String,
@@ -66,7 +66,7 @@ pub enum RuleError {
         why: String,
     },
     /// The short form is followed by text, or has an unclosed quote.
-    #[error("the rule {text:?} cannot be read: {why}")]
+    #[error("invalid rule {text:?}: {why}")]
     Short {
         /// The rule as written.
         text: String,
@@ -79,7 +79,7 @@ impl RuleError {
     pub(super) fn unknown(what: &'static str, found: &str, known: &[&str]) -> Self {
         let hint = match nearest(found, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("there are `{}`", known.join("`, `")),
+            None => format!("use one of `{}`", known.join("`, `")),
         };
         Self::Unknown {
             what,
@@ -91,12 +91,12 @@ impl RuleError {
     /// Advice for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
-            Self::Empty => "write for example `ask files:delete_*`".into(),
-            Self::TooMany(_) => "join some with `*`".into(),
+            Self::Empty => "write a rule such as `ask files:delete_*`".into(),
+            Self::TooMany(_) => "combine some of them with `*`".into(),
             Self::Unknown { hint, .. } => hint.into(),
-            Self::Path { .. } => "write for example `$.path.to[0].x`".into(),
+            Self::Path { .. } => "write a path such as `$.path.to[0].x`".into(),
             Self::Short { .. } => {
-                "it is `ACTION [KIND] SERVER:TOOL [@CLIENT]`, as in `ask files:delete_* @claude*`"
+                "write `ACTION [KIND] SERVER:TOOL [@CLIENT]`, as in `ask files:delete_* @claude*`"
                     .into()
             }
             Self::TooLong(_)
@@ -118,16 +118,16 @@ pub(crate) enum ArgumentsError {
     #[error("the arguments are nested too deeply, or have too many values")]
     TooLarge,
     #[error(
-        "the arguments have half of a character in them, which programs read in different ways; send whole ones"
+        "the arguments contain a lone surrogate, which programs read in different ways; send complete characters"
     )]
     Half,
-    #[error("the member {0:?} of the arguments stands there twice")]
+    #[error("the arguments contain the member {0:?} twice")]
     Twice(String),
-    #[error("the value at {0} is too long for a pattern")]
+    #[error("the value at {0} is too long to be compared with a pattern")]
     TooLong(String),
-    #[error("the name or URI is too long for a pattern")]
+    #[error("the name or URI is too long to be compared with a pattern")]
     NameTooLong,
-    #[error("the values are too long to be held against every pattern")]
+    #[error("the values are too long to be compared with all patterns")]
     TooMuch,
 }
 

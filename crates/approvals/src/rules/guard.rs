@@ -59,13 +59,13 @@ impl Guard {
             return Verdict {
                 action: Action::Allow,
                 rule: None,
-                why: "no rule holds it back".to_owned(),
+                why: "no rule denies it or requires approval".to_owned(),
             };
         };
         let why = match self {
-            Self::Destructive => "the tool may destroy something",
-            Self::Writes => "the tool may change something",
-            Self::Never | Self::All => "everything is asked about",
+            Self::Destructive => "the tool may destroy data",
+            Self::Writes => "the tool may change data",
+            Self::Never | Self::All => "every request requires approval",
         };
         Verdict {
             action: Action::Ask,

@@ -84,7 +84,7 @@ fn short(text: &str) -> Result<Rule, RuleError> {
         text: text.to_owned(),
         why,
     };
-    let words = words(text).ok_or_else(|| wrong("a quote has no end"))?;
+    let words = words(text).ok_or_else(|| wrong("a quote is not closed"))?;
     let mut words = words.into_iter().peekable();
     let first = words.next().ok_or(RuleError::Empty)?;
     let mut rule = Rule::any(action(&first.text())?);
@@ -105,11 +105,11 @@ fn short(text: &str) -> Result<Rule, RuleError> {
         named = true;
     }
     if words.peek().is_some() {
-        return Err(wrong("there is more after its end"));
+        return Err(wrong("it is followed by more text"));
     }
     // A single word would be a rule about everything, and is more likely an incomplete rule.
     if !named && matches!(rule.kind, None | Some(Kind::ToolCall)) {
-        return Err(wrong("it does not say which tools (all are `*`)"));
+        return Err(wrong("it names no tools (write `*` for all)"));
     }
     Ok(rule.without_plain_kind())
 }
@@ -177,8 +177,7 @@ fn from_object(members: &Map<String, Value>) -> Result<Rule, RuleError> {
             "action" => {}
             "kind" => {
                 let found = text("kind", value)?;
-                let found =
-                    kind(found).ok_or_else(|| RuleError::unknown("the kind", found, &KINDS))?;
+                let found = kind(found).ok_or_else(|| RuleError::unknown("kind", found, &KINDS))?;
                 rule.kind = Some(found);
             }
             "server" => rule.server = glob("server", text("server", value)?)?,
@@ -188,7 +187,7 @@ fn from_object(members: &Map<String, Value>) -> Result<Rule, RuleError> {
             "annotations" => rule.annotations = hints(value)?,
             "expires" => rule.expires = Some(instant(text("expires", value)?)?),
             "reason" => rule.reason = Some(text("reason", value)?.to_owned()),
-            other => return Err(RuleError::unknown("the key", other, &KEYS)),
+            other => return Err(RuleError::unknown("key", other, &KEYS)),
         }
     }
     Ok(rule.without_plain_kind())
@@ -213,7 +212,7 @@ fn hints(value: &Value) -> Result<Hints, RuleError> {
             "destructive" => &mut hints.destructive,
             "idempotent" => &mut hints.idempotent,
             "openWorld" => &mut hints.open_world,
-            other => return Err(RuleError::unknown("the annotation", other, &HINTS)),
+            other => return Err(RuleError::unknown("annotation", other, &HINTS)),
         };
         *hint = Some(value.as_bool().ok_or_else(|| RuleError::Value {
             key: format!("annotations.{key}"),
@@ -228,7 +227,7 @@ fn instant(text: &str) -> Result<u64, RuleError> {
     let ms = instant.map(|instant| u64::try_from(instant.as_millisecond()).unwrap_or(0));
     ms.ok_or_else(|| RuleError::Value {
         key: "expires".to_owned(),
-        expected: "an instant such as 2026-12-31T23:59:59Z",
+        expected: "a date and time such as 2026-12-31T23:59:59Z",
     })
 }
 
@@ -237,7 +236,7 @@ fn action(word: &str) -> Result<Action, RuleError> {
         "deny" => Ok(Action::Deny),
         "ask" => Ok(Action::Ask),
         "allow" => Ok(Action::Allow),
-        other => Err(RuleError::unknown("the action", other, &ACTIONS)),
+        other => Err(RuleError::unknown("action", other, &ACTIONS)),
     }
 }
 
@@ -255,7 +254,7 @@ fn kind(word: &str) -> Option<Kind> {
 fn text<'v>(key: &str, value: &'v Value) -> Result<&'v str, RuleError> {
     value.as_str().ok_or_else(|| RuleError::Value {
         key: key.to_owned(),
-        expected: "a text",
+        expected: "a string",
     })
 }
 

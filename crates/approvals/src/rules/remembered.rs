@@ -99,6 +99,6 @@ fn to_hex<S: Serializer>(digest: &Option<[u8; 32]>, serializer: S) -> Result<S::
 
 fn from_hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<[u8; 32]>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let wrong = || serde::de::Error::custom("a digest has 64 hexadecimal digits");
+    let wrong = || serde::de::Error::custom("a digest must have 64 hexadecimal digits");
     hex::decode(&text).map(Some).ok_or_else(wrong)
 }

@@ -62,21 +62,21 @@ fn errors_describe_the_problem() {
     for (written, told) in [
         (json!(""), "the rule is empty"),
         (json!("aks files"), "did you mean `ask`?"),
-        (json!("ask"), "does not say which tools"),
-        (json!("ask a:b c"), "more after its end"),
-        (json!("ask \"a"), "a quote has no end"),
-        (json!("ask :x"), "`server` has to be a name"),
+        (json!("ask"), "names no tools"),
+        (json!("ask a:b c"), "followed by more text"),
+        (json!("ask \"a"), "a quote is not closed"),
+        (json!("ask :x"), "`server` must be a name"),
         (json!("{nonsense"), "not valid JSON"),
         (json!(long), "at most 4096"),
-        (json!(7), "a rule is a text"),
-        (json!({"tool": "x"}), "says no `action`"),
+        (json!(7), "a rule must be a string"),
+        (json!({"tool": "x"}), "has no `action`"),
         (
             json!({"action": "ask", "tols": "x"}),
             "did you mean `tool`?",
         ),
         (
             json!({"action": "ask", "tool": 7}),
-            "`tool` has to be a text",
+            "`tool` must be a string",
         ),
         (
             json!({"action": "ask", "kind": "samplng"}),
@@ -92,11 +92,11 @@ fn errors_describe_the_problem() {
         ),
         (
             json!({"action": "ask", "arguments": {"path": "x"}}),
-            "begin with `$`",
+            "start with `$`",
         ),
         (
             json!({"action": "ask", "arguments": {"$.a[x]": "x"}}),
-            "takes a number",
+            "followed by a number",
         ),
         (
             json!({"action": "ask", "arguments": {"$..a": "x"}}),
@@ -108,11 +108,11 @@ fn errors_describe_the_problem() {
         ),
         (
             json!({"action": "ask", "arguments": {"$.a": {"matches": "("}}}),
-            "cannot be used",
+            "invalid regular expression",
         ),
         (
             json!({"action": "ask", "arguments": {"$.a": {"matches": "(x{100}){100}{100}"}}}),
-            "cannot be used",
+            "invalid regular expression",
         ),
         (
             json!({"action": "ask", "arguments": {"$.a": {}}}),
@@ -124,7 +124,7 @@ fn errors_describe_the_problem() {
         ),
         (
             json!({"action": "ask", "expires": "tomorrow"}),
-            "an instant such as",
+            "a date and time such as",
         ),
     ] {
         let error = Rule::parse(&written).unwrap_err();

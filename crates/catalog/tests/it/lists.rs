@@ -105,11 +105,11 @@ fn broken_item_is_left_out_alone() {
     assert_eq!(part.problems().messages.len(), 8);
     let said = part.problems().messages.join("\n");
     assert!(
-        said.contains("tools[0] is left out: it is not an object that can be read"),
+        said.contains("tools[0] is ignored: it is not a valid object"),
         "{said}"
     );
     assert!(
-        said.contains("tools[7] is left out: it has the same name as one before it, \"good\""),
+        said.contains("tools[7] is ignored: it has the same name as an earlier one, \"good\""),
         "{said}"
     );
 }

@@ -222,10 +222,10 @@ mod tests {
         }
         for (field, why) in [
             ("age=x", "age must be a number"),
-            ("age=1.5", "age has to be a whole number"),
-            ("age=-1", "age has to be at least 0"),
+            ("age=1.5", "age must be a whole number"),
+            ("age=-1", "age must be at least 0"),
             ("ok=perhaps", "ok must be yes or no"),
-            ("size=xl", "size has to be one of"),
+            ("size=xl", "size must be one of"),
             ("aeg=1", "did you mean `age`?"),
             ("age", "--field age has no value"),
         ] {

@@ -182,7 +182,7 @@ fn every_client_reads_back_its_new_file() {
             assert!(found.servers.is_empty());
             assert_eq!(
                 found.notes,
-                ["`switchboard` was left out: it is the gateway itself"],
+                ["`switchboard` is skipped: it is the gateway itself"],
                 "{client}"
             );
             assert!(!machine.connect(client).changed, "{client}");
@@ -269,7 +269,10 @@ fn name_of_another_server_is_refused() {
     ] {
         assert_eq!(error.kind(), ErrorKind::Conflict);
         let message = error.to_string();
-        assert!(message.contains("it calls https://x/mcp)"), "{message}");
+        assert!(
+            message.contains("it connects to https://x/mcp)"),
+            "{message}"
+        );
     }
     assert_eq!(text(&file), before);
 }
@@ -283,7 +286,7 @@ fn gateway_under_another_name_is_noted() {
     );
     let plan = machine.connect(Client::Cursor);
     assert!(plan.changed);
-    assert_eq!(plan.notes, ["the gateway is there as `sb` too"]);
+    assert_eq!(plan.notes, ["the gateway is also configured as `sb`"]);
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn depth_and_number_are_bounded() {
     let file = machine.write(Client::Cursor, &many);
     let found = read_file(&file, &machine.dirs).unwrap();
     assert_eq!(found.servers.len(), 1000);
-    assert_eq!(found.notes, ["only the first 1000 servers were taken over"]);
+    assert_eq!(found.notes, ["only the first 1000 servers are imported"]);
 }
 
 #[test]

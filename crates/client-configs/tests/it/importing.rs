@@ -51,9 +51,9 @@ fn claude_desktop() {
     assert_eq!(
         notes,
         [
-            "`sb` was left out: it is the gateway itself",
-            "`broken` was left out: it is not an object",
-            "`empty` was left out: it has neither a command nor a url",
+            "`sb` is skipped: it is the gateway itself",
+            "`broken` is skipped: it is not an object",
+            "`empty` is skipped: it has neither a command nor a url",
         ]
     );
 }
@@ -76,11 +76,11 @@ fn settings_of_wrong_type_are_noted() {
     assert_eq!(
         notes,
         [
-            "its args is not a list and was left out",
-            "its env is not an object and was left out",
-            "its includeTools is not a list and was left out",
-            "its headers is not an object and was left out",
-            "its env_http_headers is not an object and was left out",
+            "`args` is not imported, because it is not a list",
+            "`env` is not imported, because it is not an object",
+            "`includeTools` is not imported, because it is not a list",
+            "`headers` is not imported, because it is not an object",
+            "`env_http_headers` is not imported, because it is not an object",
         ]
     );
 }
@@ -116,8 +116,8 @@ fn claude_code_with_its_projects() {
     );
     assert_eq!(notes.len(), 3, "{notes:?}");
     assert!(notes[0].contains("`https://x`"), "{notes:?}");
-    assert_eq!(notes[1], "it was set up for the project /a only");
-    assert_eq!(notes[2], "it was set up for the project /b only");
+    assert_eq!(notes[1], "it was configured only for the project /a");
+    assert_eq!(notes[2], "it was configured only for the project /b");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn cursor() {
         ],
     );
     assert_eq!(notes.len(), 4, "{notes:?}");
-    assert!(notes.contains(&"not carried over: autoApprove".to_owned()));
+    assert!(notes.contains(&"not imported: autoApprove".to_owned()));
 }
 
 #[test]
@@ -168,7 +168,9 @@ fn vscode_with_inputs() {
     );
     assert_eq!(
         notes,
-        ["`${input:api-key}` becomes ${secret:api-key}; store it under that name"]
+        [
+            "`${input:api-key}` becomes ${secret:api-key}; store it with `switchboard secret set api-key`"
+        ]
     );
 }
 
@@ -220,8 +222,8 @@ fn zed_in_both_formats() {
             ),
         ],
     );
-    assert_eq!(notes[0], "not carried over: settings");
-    assert!(notes[1].contains("`ext` was left out: it belongs to an extension"));
+    assert_eq!(notes[0], "not imported: settings");
+    assert!(notes[1].contains("`ext` is skipped: an extension of the editor starts it"));
 }
 
 #[test]
@@ -292,7 +294,7 @@ enabled = false
             ),
         ],
     );
-    assert_eq!(notes, ["not carried over: env2"]);
+    assert_eq!(notes, ["not imported: env2"]);
 }
 
 #[test]
@@ -323,7 +325,7 @@ fn gemini() {
             ("shy", json!({"command": "s", "enabled": false})),
         ],
     );
-    assert_eq!(notes, ["not carried over: trust"]);
+    assert_eq!(notes, ["not imported: trust"]);
 }
 
 #[test]
@@ -372,7 +374,7 @@ fn client_without_a_file_lists_the_locations() {
     let machine = Machine::new();
     let error = read(Client::Codex, &machine.dirs).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
-    assert_eq!(error.to_string(), "Codex has no configuration here");
+    assert_eq!(error.to_string(), "Codex has no configuration");
     let hint = error.hint().unwrap();
     assert!(hint.contains(".codex/config.toml"), "{hint}");
 }
@@ -459,12 +461,9 @@ fn files_without_servers_name_the_reason() {
     for (text, message) in [
         ("", "is empty"),
         ("  \n", "is empty"),
-        ("{}", "has no servers in any form that is known"),
-        (r#"{"a": 1}"#, "has no servers in any form that is known"),
-        (
-            "// only a comment\n",
-            "has no servers in any form that is known",
-        ),
+        ("{}", "has no servers under a known key"),
+        (r#"{"a": 1}"#, "has no servers under a known key"),
+        ("// only a comment\n", "has no servers under a known key"),
     ] {
         std::fs::write(&file, text).unwrap();
         let error = read_file(&file, &machine.dirs).unwrap_err().to_string();

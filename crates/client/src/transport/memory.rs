@@ -45,7 +45,7 @@ impl Connect for Memory {
             let end = ServerEnd { frames, client };
             servers.send(end).await.map_err(|_| Down {
                 kind: DownKind::Permanent,
-                message: "nobody accepts connections any more".into(),
+                message: "the server no longer accepts connections".into(),
                 said: None,
             })?;
             let transport = MemoryTransport {
@@ -84,7 +84,7 @@ impl Transport for MemoryTransport {
         }
         self.from_server.poll_recv(cx).map(|frame| match frame {
             Some(frame) => TransportEvent::Frame { frame, via: None },
-            None => TransportEvent::Down(closed("the server end was dropped")),
+            None => TransportEvent::Down(closed("the server closed the connection")),
         })
     }
 

@@ -140,7 +140,7 @@ async fn no_stream(endpoint: &Endpoint, response: Response) -> Down {
     let status = response.status();
     let (reason, said) = match content_type(&response) {
         Some(found) if status.is_success() => (
-            "the answer is not an event stream; is this an MCP server?",
+            "the response is not an event stream; is this an MCP server?",
             said(found.as_bytes()),
         ),
         _ => ("", said(&read_refusal(response, endpoint.limit).await)),
@@ -327,7 +327,7 @@ impl Writer {
                 }
             } else {
                 self.endpoint.undelivered.report(|missed| {
-                    tracing::warn!(target: "switchboard::transport", problem = &*message, missed, "message not delivered");
+                    tracing::warn!(target: "switchboard::transport", problem = &*message, missed, "Message not delivered.");
                 });
             }
             if let RequestError::Unreachable(_) = trouble {

@@ -318,7 +318,7 @@ impl Transport for StdioTransport {
         if let Some(id) = self.unsent.pop_front() {
             let failure = RequestFailure {
                 status: None,
-                message: "the server had closed its input before the request was written".into(),
+                message: "the server closed its input before the request was written".into(),
                 said: None,
                 sent: false,
                 challenged: false,

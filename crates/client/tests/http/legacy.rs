@@ -281,7 +281,7 @@ async fn stream_that_cannot_be_resumed_fails_its_request() {
     }
     let (id, _, message) = wire.failure().await;
     assert!(
-        id == 2 && message.contains("the stream ended before the answer"),
+        id == 2 && message.contains("the stream ended before the response"),
         "{message}"
     );
 
@@ -292,7 +292,7 @@ async fn stream_that_cannot_be_resumed_fails_its_request() {
     server.next().await.respond(405, "", "").await;
     let (id, _, message) = wire.failure().await;
     assert!(
-        id == 3 && message.contains("to resume it failed with HTTP 405"),
+        id == 3 && message.contains("could not be resumed: HTTP 405"),
         "{message}"
     );
 

@@ -127,16 +127,16 @@ async fn failure_affects_only_its_request_with_a_reason() {
             200,
             html,
             "<p>",
-            "the answer is neither JSON nor an event stream; is this an MCP server?: text/html",
+            "the response is neither JSON nor an event stream; is this an MCP server?: text/html",
         ),
-        (200, json_type, " ", "accepted, and not answered"),
-        (200, "", "", "accepted, and not answered"),
-        (202, "", "", "accepted, and not answered"),
+        (200, json_type, " ", "accepted without a response"),
+        (200, "", "", "accepted without a response"),
+        (202, "", "", "accepted without a response"),
         (
             202,
             "content-type: text/plain\r\n",
             "ok",
-            "accepted, and not answered",
+            "accepted without a response",
         ),
     ];
     for (id, (status, headers, body, expected)) in (1..).zip(cases) {
@@ -186,7 +186,7 @@ async fn response_to_another_request_is_a_failure() {
     assert_eq!(wire.message().await["id"], 2, "it is shown all the same");
     let (id, _, message) = wire.failure().await;
     assert!(
-        id == 1 && message.contains("not the answer to this request"),
+        id == 1 && message.contains("not the response to this request"),
         "{message}"
     );
 }
@@ -205,7 +205,7 @@ async fn truncated_response_fails_its_request() {
     drop(chunks);
     let (id, _, message) = wire.failure().await;
     assert!(
-        id == 1 && message.contains("the answer broke off"),
+        id == 1 && message.contains("the response was cut off"),
         "{message}"
     );
     wire.send(request(2, "tools/list", json!({})));
@@ -286,8 +286,8 @@ async fn modern_stream_that_ends_early_is_lost() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     for (id, expected) in [
-        (1, "the stream ended before the answer"),
-        (2, "the stream broke before the answer"),
+        (1, "the stream ended before the response"),
+        (2, "the stream broke before the response"),
     ] {
         wire.send(modern(id, "tools/call", json!({"name": "x"})));
         let mut events = server.next().await.events().await;

@@ -117,7 +117,7 @@ async fn other_servers_are_rejected() {
             200,
             "content-type: text/html\r\n",
             DownKind::Unreachable,
-            "the answer is not an event stream; is this an MCP server?: text/html",
+            "the response is not an event stream; is this an MCP server?: text/html",
         ),
     ] {
         let down = refused(&mut server, &sse, async |get: Incoming| {

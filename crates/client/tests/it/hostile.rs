@@ -163,10 +163,7 @@ async fn flood_of_requests_is_bounded() {
     }
     for _ in 64..100 {
         let refused = peer.recv().await;
-        assert_eq!(
-            refused["error"]["message"],
-            "too many requests wait for an answer"
-        );
+        assert_eq!(refused["error"]["message"], "too many requests are pending");
     }
     peer.send(json!({"jsonrpc": "2.0", "id": 0, "method": "vendor/slow"}))
         .await;
@@ -194,7 +191,7 @@ async fn pending_requests_are_bounded_in_bytes() {
     let refused = peer.recv().await;
     assert_eq!(refused["id"], 6, "{refused}");
     let message = &refused["error"]["message"];
-    assert_eq!(*message, "too many requests wait for an answer");
+    assert_eq!(*message, "too many requests are pending");
     // A cancelled request frees its space.
     let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 }});
     peer.send(cancelled).await;

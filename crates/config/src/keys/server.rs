@@ -17,11 +17,7 @@ const REVISIONS: &[&str] = &[
 
 /// A key of other programs that has no effect here.
 const fn ignored(name: &'static str) -> Key {
-    bare(
-        name,
-        Shape::Anything,
-        "Accepted from other programs' files and ignored.",
-    )
+    bare(name, Shape::Anything, "Ignored; other programs write it.")
 }
 
 pub(crate) const SERVER: Keys = Keys {
@@ -29,8 +25,8 @@ pub(crate) const SERVER: Keys = Keys {
         bare(
             "command",
             Shape::Text,
-            "The program to start, for a server on this machine. A relative path counts from cwd, or from the \
-             directory of this file.",
+            "The program to start, for a server on this machine. A relative path is relative to \
+             `cwd`, or to the directory of this file if `cwd` is not set.",
         ),
         bare(
             "image",
@@ -41,81 +37,90 @@ pub(crate) const SERVER: Keys = Keys {
             "args",
             Shape::Texts,
             "[]",
-            "Arguments for the program, or for the one in the image.",
+            "The arguments of the program, or of the one in the image. Every user of the machine \
+             can read them, so put secrets into `env` instead.",
         ),
         key(
             "env",
             Shape::TextMap,
             "{}",
-            "Variables for the program, or for the container.",
+            "The environment variables of the program or the container.",
         ),
         key(
             "inheritEnv",
             Shape::Either(&Shape::Texts, &Shape::Flag),
             "[]",
-            "Variables that the program gets from the gateway's environment, by name, beyond the usual ones \
-             (PATH, HOME, language, proxies, certificates, package managers); true is all of them. \"env\" wins.",
+            "The names of further variables that a program gets from the gateway's environment; \
+             true passes all of them. By default, a program gets PATH, HOME and the variables of \
+             languages, proxies, certificates and package managers. `env` takes precedence. Goes \
+             with `command`.",
         ),
         bare(
             "cwd",
             Shape::Text,
-            "The directory that the program runs in, relative to the directory of this file. Unless given it has one \
-             of its own in the gateway's home, which is empty at first and after a change of the command line.",
+            "The working directory of the program, relative to the directory of this file. By \
+             default, it is servers/NAME.HASH in the gateway's home, which is empty at first; a \
+             server with a changed command line gets a new one. Goes with `command`.",
         ),
         bare(
             "url",
             Shape::Text,
-            "The address of a server elsewhere, http:// or https://.",
+            "The URL of a remote server, http:// or https://. It must not contain spaces, \
+             backslashes or #.",
         ),
         key(
             "headers",
             Shape::TextMap,
             "{}",
-            "Headers for every request to the address.",
+            "The HTTP headers of every request to the server. Goes with `url`.",
         ),
         bare(
             "type",
             Shape::Choice(TYPES),
-            "How the server is spoken to. Mostly superfluous: \"stdio\" and \"local\" go with command and \
-             image; \"http\", \"streamable-http\" and \"remote\" with url, where they mean Streamable HTTP \
-             and HTTP+SSE if that is refused; \"http-only\" does not fall back; \"sse\" is HTTP+SSE.",
+            "The transport; detected by default. \"stdio\" and \"local\" go with `command` and \
+             `image`. \"http\", \"streamable-http\" and \"remote\" go with `url` and mean \
+             Streamable HTTP, or HTTP+SSE if the server refuses it; \"http-only\" does not fall \
+             back to HTTP+SSE, and \"sse\" uses only HTTP+SSE.",
         ),
-        bare("transport", Shape::Choice(TYPES), "Another name of type."),
+        bare("transport", Shape::Choice(TYPES), "An alias of `type`."),
         bare(
             "isolation",
             Shape::Object(&ISOLATION),
-            "How the container is run; goes with image.",
+            "The settings of the container. Goes with `image`.",
         ),
         key(
             "enabled",
             Shape::Flag,
             "true",
-            "Whether the gateway uses the server.",
+            "If false, the gateway does not use the server.",
         ),
         key(
             "hold",
             Shape::Flag,
             "false",
-            "Whether the server is not started until a person agrees, as with `switchboard trust approve`. \
-             A server that is added over HTTP is held.",
+            "If true, the gateway does not start the server until you approve it, with \
+             `switchboard trust approve` or in the console. A server that is added over HTTP is \
+             held.",
         ),
         bare(
             "approvedFile",
             Shape::Text,
-            "The file that the command or the engine led to when a person agreed to the start; empty if there was \
-             none. If it leads to another one, the server is held again. Written by the gateway.",
+            "The file that `command` or the container engine resolved to when you approved the \
+             start; empty if there was none. If it resolves to another file, the server is held \
+             again. The gateway writes this key.",
         ),
         bare(
             "revision",
             Shape::Choice(REVISIONS),
-            "The newest protocol revision to speak with the server. Unless given, a server that speaks both 2026-07-28 \
-             and older ones is spoken to as each client speaks; 2026-07-28 means that revision alone.",
+            "The newest protocol revision to use with the server; 2026-07-28 means only that \
+             revision. By default, a server that supports 2026-07-28 and an older revision is \
+             called in the revision of each client.",
         ),
         bare(
             "start",
             Shape::Choice(&["lazy", "eager"]),
-            "Whether the server is started when it is first needed or with the gateway. The gateway \
-             chooses unless this is given.",
+            "The time of the start: \"lazy\" on first use, \"eager\" with the gateway. By default, \
+             lazy. A server whose tools are not known yet is started once to list them.",
         ),
         key(
             "idleStopSeconds",
@@ -124,31 +129,37 @@ pub(crate) const SERVER: Keys = Keys {
                 max: 365 * 24 * 60 * 60,
             },
             "600",
-            "How long the server may do nothing before it is stopped, in seconds; 0 is for ever.",
+            "The time, in seconds, without calls after which the gateway stops a lazy server; 0 \
+             means never.",
         ),
         key(
             "requestTimeoutMs",
             MS,
             "60000",
-            "How long an answer may take, in milliseconds.",
+            "The time limit for a response of the server, in milliseconds. Each progress \
+             notification restarts it, up to 10 times the limit in total.",
         ),
         key(
             "initTimeoutMs",
             MS,
             "30000",
-            "How long it may take to get ready, in milliseconds.",
+            "The time limit, in milliseconds, from the start of the server to the end of its \
+             handshake.",
         ),
         key(
             "closeTimeoutMs",
             MS,
             "10000",
-            "How long it may take to leave after its input was closed, in milliseconds.",
+            "The time, in milliseconds, that the server has to exit after the gateway closes its \
+             standard input, and at most 1000 if it has never responded. After that, it gets \
+             SIGTERM.",
         ),
         key(
             "termTimeoutMs",
             MS,
             "9000",
-            "How long it may take to leave after it was asked by signal, in milliseconds.",
+            "The time, in milliseconds, that the server has to exit after SIGTERM. After that, it \
+             gets SIGKILL.",
         ),
         key(
             "maxInFlight",
@@ -157,7 +168,8 @@ pub(crate) const SERVER: Keys = Keys {
                 max: CALLS_MAX,
             },
             "64",
-            "How many calls the server is given at a time.",
+            "The most calls that the gateway sends to the server at the same time; more wait in a \
+             queue.",
         ),
         key(
             "maxQueued",
@@ -166,65 +178,59 @@ pub(crate) const SERVER: Keys = Keys {
                 max: CALLS_MAX,
             },
             "256",
-            "How many calls may wait for their turn.",
+            "The most calls that wait in the queue; more fail at once. Clients take turns.",
         ),
         key(
             "trust",
             Shape::Either(&Shape::Choice(&["first", "ask", "always"]), &Shape::Flag),
             r#""first""#,
-            "Whether its tools are shown: \"first\" as they are when first seen, a changed one when it is \
-             approved; \"ask\" none before it is approved; \"always\" all, also changed ones. true and false \
-             are another program's, and mean nothing here.",
+            "The approval that the definitions of tools, prompts and resources need before agents \
+             see them: \"first\" none when they are first seen, unless they look dangerous, and \
+             approval of every change; \"ask\" approval of every definition; \"always\" none, not \
+             even for changes. true and false, which other programs write, mean \"first\".",
         ),
         bare(
             "maxResultBytes",
             RESULT_BYTES,
-            "A result of it with more bytes is cut; `read_result` reads on.",
+            "The longest result of its tools, in bytes, that an agent receives at once; \
+             `read_result` reads the rest. By default, `results.maxBytes`.",
         ),
         bare(
             "maxResultTokens",
             RESULT_TOKENS,
-            "A result of it of more tokens, by estimate, is cut.",
+            "The longest result of its tools, in estimated tokens, that an agent receives at once; \
+             `read_result` reads the rest. By default, `results.maxTokens`.",
         ),
         bare(
             "tools",
             Shape::Either(&Shape::Object(&TOOLS), &Shape::Texts),
-            "Which tools are shown, by name with * for any characters. A list means allow.",
+            "The tools that clients see, by name; * matches any characters. A list is the same as \
+             `allow`. By default, all tools.",
         ),
         bare(
             "approve",
             Shape::Choice(&["never", "destructive", "writes", "all"]),
-            "Which calls of its tools are asked about where no rule says otherwise, if other than \"tools\" \
-             of \"approvals\" says: none, those of tools that may destroy, those that may change anything, \
-             or all.",
+            "The calls that need approval if no rule matches: \"never\" none; \"destructive\" \
+             calls of tools that may destroy something; \"writes\" calls of tools that may change \
+             something; \"all\" every call, including resources and prompts. By default, \
+             `approvals.tools`.",
         ),
-        bare("serverUrl", Shape::Text, "Another name of url."),
-        bare("httpUrl", Shape::Text, "Another name of url."),
-        bare("disabled", Shape::Flag, "The opposite of enabled."),
+        bare("serverUrl", Shape::Text, "An alias of `url`."),
+        bare("httpUrl", Shape::Text, "An alias of `url`."),
+        bare("disabled", Shape::Flag, "The opposite of `enabled`."),
         bare(
             "timeout",
             Shape::Whole {
                 min: 1,
                 max: 24 * 60 * 60 * 1000,
             },
-            "Another name of requestTimeoutMs, which wins. Programs disagree about the unit: below 1000 \
-             these are seconds, above 3600 milliseconds, and between the two the value is refused.",
+            "An alias of `requestTimeoutMs`, which takes precedence. Programs disagree about the \
+             unit: a value below 1000 is in seconds, a value above 3600 is in milliseconds, and \
+             the values between them are rejected.",
         ),
-        bare(
-            "includeTools",
-            Shape::Texts,
-            "Another name of allow in tools.",
-        ),
-        bare(
-            "excludeTools",
-            Shape::Texts,
-            "Another name of deny in tools.",
-        ),
-        bare(
-            "disabledTools",
-            Shape::Texts,
-            "Another name of deny in tools.",
-        ),
+        bare("includeTools", Shape::Texts, "An alias of `tools.allow`."),
+        bare("excludeTools", Shape::Texts, "An alias of `tools.deny`."),
+        bare("disabledTools", Shape::Texts, "An alias of `tools.deny`."),
         ignored("autoApprove"),
         ignored("alwaysAllow"),
         ignored("description"),
@@ -292,13 +298,13 @@ const TOOLS: Keys = Keys {
         bare(
             "allow",
             Shape::Texts,
-            "Only these are shown; all unless given.",
+            "The names of the tools that clients see. By default, all tools.",
         ),
         key(
             "deny",
             Shape::Texts,
             "[]",
-            "These are not shown, whatever allow says.",
+            "The names of the tools that clients do not see, even if `allow` has them.",
         ),
     ],
     meant: &[
@@ -315,23 +321,26 @@ const ISOLATION: Keys = Keys {
         bare(
             "engine",
             Shape::Either(&Shape::Text, &Shape::Texts),
-            "The engine's program, or a list of it and its leading arguments; found by itself unless given.",
+            "The container engine: its program, or a list of the program and its first arguments. \
+             By default, `docker`, or `podman` if there is no `docker` in PATH.",
         ),
         key(
             "network",
             Shape::Either(&Shape::Flag, &Shape::Text),
             "false",
-            "The network to join by name; false is none, true the engine's default.",
+            "The network of the container, by name; true is the engine's default network, and \
+             false is none.",
         ),
         bare(
             "memory",
             Shape::Text,
-            "The memory limit as the engine spells it, such as \"512m\".",
+            "The memory limit in the notation of the engine, such as \"512m\". By default, \"1g\".",
         ),
         bare(
             "cpus",
             Shape::Either(&Shape::Amount, &Shape::Text),
-            "How many CPUs it may use, such as 1.5.",
+            "The number of CPUs that the container may use, such as 1.5. By default, there is no \
+             limit.",
         ),
         bare(
             "pids",
@@ -339,25 +348,26 @@ const ISOLATION: Keys = Keys {
                 min: 1,
                 max: 4_194_304,
             },
-            "How many processes it may have.",
+            "The most processes in the container. By default, 256.",
         ),
         key(
             "mounts",
             Shape::Texts,
             "[]",
-            "Mounts, each \"SOURCE:TARGET\" or \"SOURCE:TARGET:ro\".",
+            "The mounts of the container, each \"SOURCE:TARGET\", or \"SOURCE:TARGET:ro\" for \
+             read-only. A relative source is relative to the directory of this file.",
         ),
         key(
             "readOnly",
             Shape::Flag,
             "false",
-            "Whether the image's own files are read-only.",
+            "If true, the files of the image are read-only.",
         ),
         key(
             "runArgs",
             Shape::Texts,
             "[]",
-            "Further arguments for the engine's run command.",
+            "Further arguments of the engine's `run` command.",
         ),
     ],
     meant: &[

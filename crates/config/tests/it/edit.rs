@@ -262,7 +262,7 @@ fn errors_have_hints() {
     assert_eq!(
         told(add_server(text, "files", &entry)),
         parts(
-            "there is a server \"files\" already",
+            "the server \"files\" already exists",
             "remove it first, or choose another name"
         )
     );
@@ -280,21 +280,21 @@ fn errors_have_hints() {
     assert_eq!(
         told(set_enabled(text, "odd", false)),
         parts(
-            "the server \"odd\" is not an object, so it cannot be changed",
+            "cannot change the server \"odd\": it is not an object",
             "fix the configuration first"
         )
     );
     assert_eq!(
         told(add_server("{\"mcpServers\": []}", "new", &entry)),
         parts(
-            "\"mcpServers\" is not an object, so it cannot be changed",
+            "cannot change \"mcpServers\": it is not an object",
             "fix the configuration first"
         )
     );
     assert_eq!(
         told(add_server("[]", "new", &entry)),
         parts(
-            "the configuration is not an object, so it cannot be changed",
+            "cannot change the configuration: it is not an object",
             "fix the configuration first"
         )
     );
@@ -302,21 +302,20 @@ fn errors_have_hints() {
         told(add_server(text, "a/b", &entry)),
         parts(
             "a server's name may not contain / or control characters",
-            "replace them"
+            "remove these characters"
         )
     );
     assert_eq!(
         told(add_server(text, "new", &json!({"comand": "b"}))),
         parts(
-            "the server \"new\" cannot be added: unknown key \"comand\"",
+            "cannot add the server \"new\": unknown key \"comand\"",
             "did you mean \"command\"?"
         )
     );
     assert_eq!(
         told(remove_server("{\n  \"mcpServers\": {\n", "files")),
         parts(
-            "the configuration has to be mended before it can be changed\n\
-         switchboard.json:2:17: this object is not closed; a } is missing",
+            "cannot change the configuration, because it has errors\nswitchboard.json:2:17: this object is not closed: a } is missing",
             ""
         )
     );
@@ -328,8 +327,7 @@ fn errors_have_hints() {
     assert_eq!(
         told(add_server(&full, "new", &entry)),
         parts(
-            "the configuration has to be mended before it can be changed\n\
-         switchboard.json:1:1: the file is larger than 4194304 bytes; make it smaller",
+            "cannot change the configuration, because it has errors\nswitchboard.json:1:1: the file is larger than 4194304 bytes; make it smaller",
             ""
         )
     );

@@ -61,11 +61,11 @@ fn problems_name_the_file() {
 fn invalid_utf8_is_reported_with_its_position() {
     assert_eq!(
         load_error(b"{\n  // gr\xfc\xdfe\n}"),
-        "FILE:2:8: the byte FC is not UTF-8 text; save the file as UTF-8"
+        "FILE:2:8: the byte FC is not valid UTF-8; save the file as UTF-8"
     );
     assert_eq!(
         load_error(b"\xff\xfe{\0}\0"),
-        "FILE:1:1: the byte FF is not UTF-8 text; save the file as UTF-8"
+        "FILE:1:1: the byte FF is not valid UTF-8; save the file as UTF-8"
     );
 }
 
@@ -203,7 +203,7 @@ fn file_writable_by_others_is_refused() {
         assert_eq!(loaded.is_ok(), is_trusted, "{mode:o}");
         if let Err(error) = loaded {
             let hint = error.hint().unwrap();
-            assert!(hint.starts_with("run: chmod go-w"), "{hint}");
+            assert!(hint.starts_with("run `chmod go-w "), "{hint}");
         }
     }
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();

@@ -147,7 +147,7 @@ fn linked_directory_of_a_server_is_refused() {
     );
     assert_eq!(
         error.hint().unwrap(),
-        "move away what is there, or give the server a \"cwd\""
+        "move the existing entry away, or set \"cwd\" for the server"
     );
 }
 
@@ -160,18 +160,20 @@ fn failed_directory_is_named() {
     let error = home.create().unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!("cannot prepare the folder {}", file.display())
+        format!("cannot prepare the directory {}", file.display())
     );
     assert_eq!(
         error.hint().unwrap(),
-        "check who owns it, or give another --home DIR"
+        "check its owner and mode, or give another --home DIR"
     );
 
     let long = folder.path().join("x".repeat(100));
     let home = Home::locate(Some(&long), None).unwrap();
     let error = home.create().unwrap_err();
     assert!(
-        error.to_string().ends_with("and a socket's may have 103"),
+        error
+            .to_string()
+            .ends_with("but a socket's path may have at most 103"),
         "{error}"
     );
     assert_eq!(error.hint().unwrap(), "give a shorter --home DIR");

@@ -18,7 +18,7 @@ fn deep_nesting() {
     assert_eq!(problems(&nested(61)), [""; 0]);
     assert_eq!(
         problems(&nested(62)),
-        ["switchboard.json:1:111: objects and lists may nest 64 deep and no deeper"]
+        ["switchboard.json:1:111: objects and lists are nested more than 64 levels deep"]
     );
     for text in ["[".repeat(1_000_000), "{\"a\":".repeat(500_000)] {
         assert_eq!(problems(&text).len(), 1);
@@ -76,7 +76,7 @@ fn zero_bytes() {
     );
     assert_eq!(
         problems("{\"view\": \"\0\"}"),
-        ["switchboard.json:1:11: a string holds this character only as \\u0000"]
+        ["switchboard.json:1:11: a string must contain this character as \\u0000"]
     );
 }
 

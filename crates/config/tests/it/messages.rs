@@ -2,7 +2,7 @@
 
 use super::{config, problems};
 
-const ODD_ADDRESS: &str = "2:9: \"url\" has a character that no address has; remove spaces, backslashes and the part behind a #; in a password, write %5C and %23";
+const ODD_ADDRESS: &str = "2:9: \"url\" has a character that is not allowed in a URL; remove spaces, backslashes and the part after a #; in a password, write %5C for a backslash and %23 for #";
 
 fn check(text: &str, expected: &[&str]) {
     let expected: Vec<_> = expected
@@ -23,11 +23,11 @@ fn check_entry(entry: &str, expected: &[&str]) {
 #[test]
 fn syntax() {
     for (text, expected) in [
-        ("{", "1:1: this object is not closed; a } is missing"),
-        ("{\n\"a\"", "1:1: this object is not closed; a } is missing"),
+        ("{", "1:1: this object is not closed: a } is missing"),
+        ("{\n\"a\"", "1:1: this object is not closed: a } is missing"),
         (
             "{\"view\": [",
-            "1:10: this list is not closed; a ] is missing",
+            "1:10: this list is not closed: a ] is missing",
         ),
         ("{\"view\":", "1:9: the text ends where a value is expected"),
         (
@@ -36,27 +36,24 @@ fn syntax() {
         ),
         (
             "{\"view: 1}",
-            "1:2: this string is not closed; a \" is missing",
+            "1:2: this string is not closed: a \" is missing",
         ),
         (
             "{\"view\": \"auto\n\"}",
-            "1:10: this string does not end on its line; a \" is missing",
+            "1:10: this string does not end on its line: a \" is missing",
         ),
         (
             "{'view': 1}",
-            "1:2: a key in double quotes is expected here, not '; strings stand in double quotes",
+            "1:2: a key in double quotes is expected here, not '; put strings in double quotes",
         ),
         (
             "{view: 1}",
             "1:2: a key in double quotes is expected here, not v",
         ),
-        (
-            "{} {}",
-            "1:4: nothing more may follow the end of the outer object, not {",
-        ),
+        ("{} {}", "1:4: the end of the file is expected here, not {"),
         (
             "{\"view\": auto}",
-            "1:10: \"auto\" is not a value; a string stands in double quotes",
+            "1:10: \"auto\" is not a value; put strings in double quotes",
         ),
         (
             "{\"view\": True}",
@@ -69,27 +66,27 @@ fn syntax() {
         ("{\"view\": +1}", "1:10: a value is expected here, not +"),
         (
             "{\"view\": \"a\\x\"}",
-            "1:12: a string has no such escape; write \\\\ for a backslash",
+            "1:12: unknown escape in a string; write \\\\ for a backslash",
         ),
         (
             "{\"view\": \"\\u12g4\"}",
-            "1:11: \\u takes four hexadecimal digits",
+            "1:11: \\u must have four hexadecimal digits",
         ),
         (
             "{\"view\": \"\\ud800\"}",
-            "1:11: this is half a character; write both halves",
+            "1:11: this is half of a surrogate pair; write both halves",
         ),
         (
             "{\"view\": \"a\tb\"}",
-            "1:12: a string holds this character only as \\u0009",
+            "1:12: a string must contain this character as \\u0009",
         ),
         (
             "{}\n/* x",
-            "2:1: this comment is not closed; a */ is missing",
+            "2:1: this comment is not closed: a */ is missing",
         ),
         (
             "{\n# x\n}",
-            "2:1: a key in double quotes is expected here, not #; a comment starts with //",
+            "2:1: a key in double quotes is expected here, not #; start comments with //",
         ),
         (
             "{\u{a0}\"view\": 1}",
@@ -150,9 +147,9 @@ fn all_problems_are_reported_in_order() {
             "5:12: unknown key \"comand\"; did you mean \"command\"?",
             "6:38: \"args\" must be a list of strings, not a string; put it in square brackets",
             "6:57: \"A\" in \"env\" must be a string, not a number; put it in double quotes",
-            "6:65: \"${C}\" is not known here; write ${env:C} for a variable, ${secret:C} for a secret, or $${ for the text itself",
-            "7:5: \"b\" is here twice; the other one is at 6:5; remove one of them",
-            "8:5: a server's name may not contain / or control characters; replace them",
+            "6:65: unknown reference \"${C}\"; write ${env:C} for a variable, ${secret:C} for a secret, or $${ for a literal ${",
+            "7:5: duplicate key \"b\"; the first one is at 6:5; remove one of them",
+            "8:5: a server's name may not contain / or control characters; remove these characters",
             "9:10: the server \"e\" must be an object, not a number",
             "11:20: \"mcp\" must be \"token\" or \"none\", not \"off\"",
             "11:27: unknown key \"api\"; the keys here are mcp",
@@ -166,15 +163,15 @@ fn transport_problems_are_reported() {
     for (entry, expected) in [
         (
             "{}",
-            "2:3: it is not said how to reach the server \"s\"; give it a \"command\" to start, a \"url\" to connect to, or an \"image\" to run",
+            "2:3: the server \"s\" has no \"command\", \"url\" or \"image\"; add a \"command\" to start, a \"url\" to connect to, or an \"image\" to run",
         ),
         (
             r#"{"command": "a", "url": "http://b"}"#,
-            "2:25: the server \"s\" has both \"command\" and \"url\"; keep the one by which it is reached; for both, make two servers",
+            "2:25: the server \"s\" has both \"command\" and \"url\"; keep one of them, or make two servers",
         ),
         (
             r#"{"url": "http://b", "serverUrl": "http://c"}"#,
-            "2:28: the server \"s\" has both \"url\" and \"serverUrl\"; keep the one by which it is reached; for both, make two servers",
+            "2:28: the server \"s\" has both \"url\" and \"serverUrl\"; keep one of them, or make two servers",
         ),
         (r#"{"command": " "}"#, "2:9: \"command\" is empty"),
         (
@@ -183,11 +180,11 @@ fn transport_problems_are_reported() {
         ),
         (
             r#"{"url": "example.com/mcp"}"#,
-            "2:9: \"url\" is not an address; it must start with http:// or https://, name a host and hold no spaces",
+            "2:9: \"url\" is not a URL; start it with http:// or https:// and a host, without spaces",
         ),
         (
             r#"{"url": "ws://example.com"}"#,
-            "2:9: \"url\" is not an address; it must start with http:// or https://, name a host and hold no spaces",
+            "2:9: \"url\" is not a URL; start it with http:// or https:// and a host, without spaces",
         ),
         (
             r#"{"url": "http://127.0.0.1:1#@api.example/mcp"}"#,
@@ -200,35 +197,35 @@ fn transport_problems_are_reported() {
         (r#"{"url": "${env:HOST}\\@api.example"}"#, ODD_ADDRESS),
         (
             r#"{"url": "http:///x"}"#,
-            "2:9: \"url\" is not an address; it must start with http:// or https://, name a host and hold no spaces",
+            "2:9: \"url\" is not a URL; start it with http:// or https:// and a host, without spaces",
         ),
         (
             r#"{"image": "-v"}"#,
-            "2:9: \"image\" is not the name of an image; write it as the engine does, such as \"mcp/time\"",
+            "2:9: \"image\" is not the name of an image; use the notation of the engine, such as \"mcp/time\"",
         ),
         (
             r#"{"command": "a", "headers": {"X": "y"}}"#,
-            "2:25: \"headers\" does nothing for a server with \"command\"; remove it, or pass it to the program through \"env\" or \"args\"",
+            "2:25: \"headers\" has no effect for a server with \"command\"; remove it, or pass it to the program through \"env\" or \"args\"",
         ),
         (
             r#"{"serverUrl": "http://a", "env": {"X": "y"}}"#,
-            "2:34: \"env\" does nothing for a server with \"serverUrl\"; remove it, or send it in \"headers\"",
+            "2:34: \"env\" has no effect for a server with \"serverUrl\"; remove it, or send it in \"headers\"",
         ),
         (
             r#"{"command": "a", "isolation": {"pids": 1}}"#,
-            "2:25: \"isolation\" does nothing for a server with \"command\"; give an \"image\" instead of the \"command\"",
+            "2:25: \"isolation\" has no effect for a server with \"command\"; give an \"image\" instead of the \"command\"",
         ),
         (
             r#"{"image": "a", "cwd": "/x"}"#,
-            "2:23: \"cwd\" does nothing for a server with \"image\"; give [\"--workdir\", \"DIR\"] as \"runArgs\" in \"isolation\"",
+            "2:23: \"cwd\" has no effect for a server with \"image\"; give [\"--workdir\", \"DIR\"] as \"runArgs\" in \"isolation\"",
         ),
         (
             r#"{"command": "a", "type": "sse"}"#,
-            "2:25: \"sse\" contradicts \"command\"; remove \"type\", or say how to reach the server accordingly",
+            "2:25: \"sse\" contradicts \"command\"; remove \"type\", or change it to match \"command\"",
         ),
         (
             r#"{"url": "http://a", "type": "stdio"}"#,
-            "2:28: \"stdio\" contradicts \"url\"; remove \"type\", or say how to reach the server accordingly",
+            "2:28: \"stdio\" contradicts \"url\"; remove \"type\", or change it to match \"url\"",
         ),
         (
             r#"{"url": "http://a", "type": "sse", "transport": "http"}"#,
@@ -240,19 +237,19 @@ fn transport_problems_are_reported() {
         ),
         (
             r#"{"url": "http://a", "headers": {"a b": "c"}}"#,
-            "2:40: \"a b\" cannot be the name of a header",
+            "2:40: \"a b\" is not a valid header name",
         ),
         (
             r#"{"url": "http://a", "headers": {"a": "c\r\nd: e"}}"#,
-            "2:45: a header's value has one line only",
+            "2:45: a header's value must be a single line",
         ),
         (
             r#"{"command": "a", "env": {"A=B": "c"}}"#,
-            "2:33: \"A=B\" cannot be the name of a variable",
+            "2:33: \"A=B\" is not a valid variable name",
         ),
         (
             r#"{"command": "a", "args": ["\u0000"]}"#,
-            "2:34: this contains the character U+0000, which no program can be given",
+            "2:34: this string contains the character U+0000, which is not allowed",
         ),
     ] {
         check_entry(entry, &[expected]);
@@ -282,15 +279,15 @@ fn invalid_values_of_a_server_are_reported() {
         ),
         (
             r#"{"command": "a", "timeout": 1800}"#,
-            "2:25: 1800 may be seconds or milliseconds; write \"requestTimeoutMs\" with milliseconds instead of \"timeout\"",
+            "2:25: 1800 is ambiguous: it may be seconds or milliseconds; replace \"timeout\" with \"requestTimeoutMs\", in milliseconds",
         ),
         (
             r#"{"command": "a", "timeout": 1000}"#,
-            "2:25: 1000 may be seconds or milliseconds; write \"requestTimeoutMs\" with milliseconds instead of \"timeout\"",
+            "2:25: 1000 is ambiguous: it may be seconds or milliseconds; replace \"timeout\" with \"requestTimeoutMs\", in milliseconds",
         ),
         (
             r#"{"command": "a", "timeout": 3600}"#,
-            "2:25: 3600 may be seconds or milliseconds; write \"requestTimeoutMs\" with milliseconds instead of \"timeout\"",
+            "2:25: 3600 is ambiguous: it may be seconds or milliseconds; replace \"timeout\" with \"requestTimeoutMs\", in milliseconds",
         ),
         (
             r#"{"command": "a", "maxInFlight": 0}"#,
@@ -318,7 +315,7 @@ fn invalid_values_of_a_server_are_reported() {
         ),
         (
             r#"{"command": "a", "tools": ["a"], "includeTools": ["b"]}"#,
-            "2:41: \"includeTools\" and \"tools\" both say which tools are shown; keep one of them",
+            "2:41: \"includeTools\" and \"tools\" both list the tools to show; keep one of them",
         ),
         (
             r#"{"command": "a", "approve": "write"}"#,
@@ -338,11 +335,11 @@ fn invalid_values_of_a_server_are_reported() {
         ),
         (
             r#"{"command": "a", "cwd": "${secret:../x}"}"#,
-            "2:32: \"../x\" cannot be the name of a secret; use up to 128 letters, digits, _, - and inner dots",
+            "2:32: \"../x\" is not a valid name for a secret; use up to 128 letters, digits, _, - and dots, with no dot at the start",
         ),
         (
             r#"{"image": "a", "isolation": {"memory": "much"}}"#,
-            "2:37: \"memory\" is not an amount; write it like \"512m\" or \"2g\"",
+            "2:37: \"memory\" is not an amount of memory; write it like \"512m\" or \"2g\"",
         ),
         (
             r#"{"image": "a", "isolation": {"cpus": "all"}}"#,
@@ -358,7 +355,7 @@ fn invalid_values_of_a_server_are_reported() {
         ),
         (
             r#"{"image": "a", "isolation": {"network": ""}}"#,
-            "2:37: \"network\" is empty; name one, or write true for the engine's default or false for none",
+            "2:37: \"network\" is empty; write a name, true for the engine's default network, or false for none",
         ),
         (
             r#"{"image": "a", "isolation": {"engine": ""}}"#,
@@ -378,14 +375,12 @@ fn address_reachable_by_others_is_refused() {
     check(
         r#"{"listen": "0.0.0.0:7777"}"#,
         &[
-            "1:2: \"listen\": the gateway listens on this machine only, as it has no TLS yet and anybody on the \
-           network could use every server; use 127.0.0.1:PORT, and a tunnel or a proxy with TLS to reach it \
-           from elsewhere",
+            "1:2: \"listen\": the gateway listens on loopback addresses only, because it has no TLS and every machine on the network could use its servers; use 127.0.0.1:PORT; to reach it from another machine, use a tunnel or a proxy with TLS",
         ],
     );
     check(
         r#"{"listen": "7777"}"#,
-        &["1:2: \"listen\": the address to listen on must be HOST:PORT, such as 127.0.0.1:7777"],
+        &["1:2: \"listen\": the address must be HOST:PORT, such as 127.0.0.1:7777"],
     );
 }
 
@@ -396,7 +391,7 @@ fn provider_needs_kind_and_model() {
         &[
             "1:27: \"provider\" needs \"kind\"",
             "1:27: \"provider\" needs \"model\"",
-            "1:38: \"${KEY}\" is not known here; write ${env:KEY} for a variable, ${secret:KEY} for a secret, or $${ for the text itself",
+            "1:38: unknown reference \"${KEY}\"; write ${env:KEY} for a variable, ${secret:KEY} for a secret, or $${ for a literal ${",
         ],
     );
 }
@@ -407,17 +402,17 @@ fn problems_of_approvals_are_reported() {
         r#"{"approvals": {"tools": "never", "rules": ["ask", {"action": "aks"}, 1e999]}}"#,
         &[
             "1:25: \"tools\" must be \"rules\", \"destructive\", \"writes\" or \"all\", not \"never\"",
-            "1:44: \"rules\": the rule \"ask\" cannot be read: it does not say which tools (all are `*`); it is `ACTION [KIND] SERVER:TOOL [@CLIENT]`, as in `ask files:delete_* @claude*`",
-            "1:51: \"rules\": the action \"aks\" is not known; did you mean `ask`?",
+            "1:44: \"rules\": invalid rule \"ask\": it names no tools (write `*` for all); write `ACTION [KIND] SERVER:TOOL [@CLIENT]`, as in `ask files:delete_* @claude*`",
+            "1:51: \"rules\": unknown action \"aks\"; did you mean `ask`?",
             "1:70: this number is too large",
-            "1:70: \"rules\": a rule is a text such as `ask files:delete_*`, or an object",
+            "1:70: \"rules\": a rule must be a string such as `ask files:delete_*`, or an object",
         ],
     );
     check(
         r#"{"approvals": {"webhook": {"url": "ftp://a", "secret": "", "on": ["escalate"]}}}"#,
         &[
-            "1:28: \"url\" is not an address; it must start with http:// or https://, name a host and hold no spaces",
-            "1:46: \"secret\" is empty; nothing can be signed with it",
+            "1:28: \"url\" is not a URL; start it with http:// or https:// and a host, without spaces",
+            "1:46: \"secret\" is empty, so the gateway cannot sign messages",
             "1:67: \"on\" must be \"created\", \"escalated\", \"changed\", \"decided\", \"expired\", \"withdrawn\" or \"delivered\", not \"escalate\"; did you mean \"escalated\"?",
         ],
     );
@@ -439,7 +434,7 @@ fn problems_of_prices_are_reported() {
         &[
             "1:73: \"maxTokens\" must be a whole number from 1 to 1073741824, not 0",
             "1:86: \"prices\" needs \"output\"",
-            "1:96: \"input\" must be a number from 0 on, not -1",
+            "1:96: \"input\" must be a number of at least 0, not -1",
         ],
     );
 }
@@ -465,7 +460,7 @@ fn long_report_is_truncated() {
     assert_eq!(problems.len(), 101);
     assert_eq!(
         problems[100],
-        "switchboard.json:100:1: and 400 more problems"
+        "switchboard.json:100:1: further problems that are not shown: 400"
     );
 }
 
@@ -494,18 +489,18 @@ fn inherited_variables_are_checked() {
     check_entry(
         r#"{"command": "x", "inheritEnv": ["AWS_*", ""]}"#,
         &[
-            r#"2:40: "AWS_*" cannot be the name of a variable; write one name, such as "KUBECONFIG""#,
-            r#"2:49: "" cannot be the name of a variable; write one name, such as "KUBECONFIG""#,
+            r#"2:40: "AWS_*" is not a valid variable name; write one name, such as "KUBECONFIG""#,
+            r#"2:49: "" is not a valid variable name; write one name, such as "KUBECONFIG""#,
         ],
     );
     check_entry(
         r#"{"image": "x", "inheritEnv": ["TZ"]}"#,
         &[
-            r#"2:23: "inheritEnv" does nothing for a server with "image"; set the variable in "env", such as {"TZ": "${env:TZ}"}"#,
+            r#"2:23: "inheritEnv" has no effect for a server with "image"; set the variable in "env", such as {"TZ": "${env:TZ}"}"#,
         ],
     );
     check_entry(
         r#"{"url": "http://h/", "inheritEnv": true}"#,
-        &[r#"2:29: "inheritEnv" does nothing for a server with "url"; remove it"#],
+        &[r#"2:29: "inheritEnv" has no effect for a server with "url"; remove it"#],
     );
 }

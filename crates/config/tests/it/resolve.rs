@@ -97,7 +97,7 @@ fn a_provider() {
     let mut provider = config.sampling.provider.unwrap();
     assert_eq!(
         told(&provider.resolve(Path::new("/none"), &env).unwrap_err()),
-        "sampling.provider.apiKey: the variable NONE is not set; set it where the gateway is started"
+        "sampling.provider.apiKey: the variable NONE is not set; set it in the environment of the gateway"
     );
     provider.api_key = Some("${env:A}".to_owned());
     let resolved = provider.resolve(Path::new("/none"), &env).unwrap().value;
@@ -160,11 +160,11 @@ fn failed_references_are_reported() {
     for (entry, expected) in [
         (
             r#"{"command": "a", "env": {"TOKEN": "${env:NONE}"}}"#,
-            "server \"s\", env.TOKEN: the variable NONE is not set; set it where the gateway is started".to_owned(),
+            "server \"s\", env.TOKEN: the variable NONE is not set; set it in the environment of the gateway".to_owned(),
         ),
         (
             r#"{"command": "a", "args": ["x", "${env:BYTES}"]}"#,
-            "server \"s\", args[1]: the variable BYTES is not UTF-8 text; set it to text".to_owned(),
+            "server \"s\", args[1]: the variable BYTES is not UTF-8 text; set it to UTF-8 text".to_owned(),
         ),
         (
             r#"{"url": "http://a", "headers": {"X-Key": "${secret:none}"}}"#,
@@ -172,27 +172,27 @@ fn failed_references_are_reported() {
         ),
         (
             r#"{"url": "http://a/${secret:open}"}"#,
-            format!("server \"s\", url: others may read the secret open (mode 640); run `chmod 600 {shown}/open`"),
+            format!("server \"s\", url: other users can read the secret open (mode 640); run `chmod 600 {shown}/open`"),
         ),
         (
             r#"{"command": "a", "cwd": "${secret:empty}"}"#,
-            format!("server \"s\", cwd: the secret empty is empty; write it into {shown}/empty again"),
+            format!("server \"s\", cwd: the secret empty is empty; write the secret to {shown}/empty again"),
         ),
         (
             r#"{"command": "${secret:bytes}"}"#,
-            format!("server \"s\", command: the secret bytes is not UTF-8 text; write it into {shown}/bytes again"),
+            format!("server \"s\", command: the secret bytes is not UTF-8 text; write the secret to {shown}/bytes again"),
         ),
         (
             r#"{"image": "${secret:zero}"}"#,
-            format!("server \"s\", image: the secret zero contains a zero byte; write it into {shown}/zero again"),
+            format!("server \"s\", image: the secret zero contains a zero byte; write the secret to {shown}/zero again"),
         ),
         (
             r#"{"image": "${secret:long}"}"#,
-            format!("server \"s\", image: the secret long is longer than 64 KiB; write it into {shown}/long again"),
+            format!("server \"s\", image: the secret long is longer than 64 KiB; write the secret to {shown}/long again"),
         ),
         (
             r#"{"image": "a", "isolation": {"mounts": ["${secret:folder}:/x"]}}"#,
-            format!("server \"s\", isolation.mounts[0]: the secret folder is not a file; write it into {shown}/folder again"),
+            format!("server \"s\", isolation.mounts[0]: the secret folder is not a regular file; write the secret to {shown}/folder again"),
         ),
     ] {
         let error = resolve(&server(entry), path).unwrap_err();
@@ -226,8 +226,7 @@ fn unparsed_reference_is_checked() {
     line.args.push("${secret:../../token}".to_owned());
     assert_eq!(
         told(&resolve(&made, Path::new("/none")).unwrap_err()),
-        "server \"s\", args[0]: \"../../token\" cannot be the name of a secret; \
-         use up to 128 letters, digits, _, - and inner dots"
+        "server \"s\", args[0]: \"../../token\" is not a valid name for a secret; use up to 128 letters, digits, _, - and dots, with no dot at the start"
     );
 }
 

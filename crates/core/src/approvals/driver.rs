@@ -101,7 +101,7 @@ enum Doing {
 
 /// Pause between attempts to load the requests of an earlier run.
 const LOAD_AGAIN: Duration = Duration::from_millis(500);
-const BROKEN: &str = "the gateway has broken off what it was doing for this; its log says more";
+const BROKEN: &str = "the gateway failed while it handled this request; its log has the details";
 /// The longest time that a caller waits for a write to the disk.
 const WRITE_WITHIN: Duration = Duration::from_secs(10);
 /// The most background tasks at which a doubtful write is still awaited.
@@ -198,7 +198,7 @@ impl Driver {
             // Cancelled: no caller waits for it any more.
             return None;
         }
-        tracing::error!(?what, %error, "Work for a request that waits for a person broke off.");
+        tracing::error!(?what, %error, "A task for an approval request failed.");
         match what {
             Doing::Load => {
                 self.begin(Doing::Load, load(store.clone()));
@@ -278,7 +278,7 @@ impl Driver {
                 if !lost.is_empty() {
                     tracing::warn!(
                         count = lost.len(),
-                        "The store lacks remembered denials that rules.json has; they are kept."
+                        "The store lacks remembered denials that rules.json has; the gateway restores them."
                     );
                     tokio::spawn(keep(approvals.deps.store.clone(), lost));
                 }
@@ -429,9 +429,9 @@ async fn write(store: Store, record: Arc<Record>, why: Change, noted: Noted, now
     let mut writing = tokio::spawn(async move { to.write(changes).await });
     let Ok(written) = timeout(WRITE_WITHIN, &mut writing).await else {
         SLOW.report(|missed| {
-            tracing::error!(approval = %record.id, missed, "It takes too long to write down what became of a request.");
+            tracing::error!(approval = %record.id, missed, "Recording the outcome of an approval request takes too long.");
         });
-        return Done::Doubtful(record, "the disk takes too long".into(), Some(writing));
+        return Done::Doubtful(record, "the disk is too slow".into(), Some(writing));
     };
     let id = Arc::clone(&record.id);
     let error = match written {
@@ -441,10 +441,10 @@ async fn write(store: Store, record: Arc<Record>, why: Change, noted: Noted, now
     };
     if matches!(error, StoreError::Closed) {
         // The gateway has stopped. The next one asks about held definitions again.
-        tracing::debug!(approval = %id, "Nothing is written down any more.");
+        tracing::debug!(approval = %id, "The store is closed, so the outcome of an approval request is not recorded.");
     } else {
         FAILED.report(|missed| {
-            tracing::error!(error = %with_hint(&error, error.hint()), approval = %id, missed, "Cannot write down what became of a request.");
+            tracing::error!(error = %with_hint(&error, error.hint()), approval = %id, missed, "Cannot record the outcome of an approval request.");
         });
     }
     let failed = |error: &StoreError| WriteError::Failed(with_hint(error, error.hint()).into());
@@ -489,7 +489,7 @@ async fn late(
 pub(crate) fn parsed(row: &switchboard_store::Approval) -> Option<Record> {
     serde_json::from_str(&row.body)
         .inspect_err(|error| {
-            tracing::error!(%error, approval = %row.id, "Cannot read a request that waits for a person.");
+            tracing::error!(%error, approval = %row.id, "Cannot parse a stored approval request.");
         })
         .ok()
 }
@@ -526,7 +526,7 @@ async fn load(store: Store) -> Done {
             Ok((records, rules)) => return Done::Loaded(records, rules),
             Err(StoreError::Closed) => return pending().await,
             Err(error) => {
-                tracing::debug!(error = %with_hint(&error, error.hint()), "Cannot read yet which requests wait for a person.");
+                tracing::debug!(error = %with_hint(&error, error.hint()), "Cannot read the open approval requests yet.");
                 sleep(LOAD_AGAIN).await;
             }
         }

@@ -49,7 +49,8 @@ pub(super) async fn generate(approvals: &Arc<Approvals>, record: &Record) -> Gen
 /// The configured provider, with its key resolved. Reads files, since the key may be in one.
 async fn provider(approvals: &Arc<Approvals>) -> Result<Provider, Arc<str>> {
     let wanted = approvals.deps.config.load().sampling.provider.clone();
-    let wanted = wanted.ok_or("no model is configured any more: `sampling.provider` is gone")?;
+    let wanted =
+        wanted.ok_or("the model is no longer configured: `sampling.provider` was removed")?;
     let approvals = Arc::clone(approvals);
     let reading = tokio::task::spawn_blocking(move || {
         let variable = |name: &str| approvals.deps.environment.get(name).map(Into::into);

@@ -65,7 +65,7 @@ impl Numbers {
         head(
             "switchboard_approvals_asked_total",
             "counter",
-            "Requests that were put to a person.",
+            "Approval requests created.",
             &plain(number(&self.asked)),
         );
         let ended: Vec<_> = Status::ALL
@@ -77,25 +77,25 @@ impl Numbers {
         head(
             "switchboard_approvals_ended_total",
             "counter",
-            "Requests to a person by what became of them.",
+            "Approval requests closed, by status.",
             &ended,
         );
         head(
             "switchboard_approvals_decided_total",
             "counter",
-            "Decisions of people.",
+            "Decisions made by approvers.",
             &plain(number(&self.decided)),
         );
         head(
             "switchboard_approvals_thought_seconds_total",
             "counter",
-            "How long people took to decide, together.",
+            "Total time that approvers took to decide, in seconds.",
             &plain(number(&self.thought) / 1_000.0),
         );
         head(
             "switchboard_approvals_waiting",
             "gauge",
-            "Requests that wait for a person.",
+            "Approval requests that wait for an approver.",
             &plain(number(&self.waiting)),
         );
         text

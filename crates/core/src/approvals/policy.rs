@@ -34,7 +34,7 @@ impl Policy {
         let (rules, fault) = match read(config) {
             Ok(rules) => (rules, None),
             Err(problem) => {
-                tracing::error!(%problem, "The rules cannot be used: every call of a tool is denied.");
+                tracing::error!(%problem, "The rules are invalid, so the gateway denies every call.");
                 (Rules::default(), Some(problem.into()))
             }
         };
@@ -58,7 +58,7 @@ impl Policy {
         let remembered = stored.iter().filter_map(|rule| {
             let read = serde_json::from_str(&rule.body);
             read.inspect_err(|error| {
-                tracing::error!(%error, rule = %rule.id, "Cannot read a decision that is remembered.");
+                tracing::error!(%error, rule = %rule.id, "Cannot parse a remembered decision.");
             })
             .ok()
         });
@@ -70,7 +70,7 @@ impl Policy {
         if count > 0 {
             tracing::warn!(
                 count,
-                "Remembered approvals that do not say which server they are for have no effect; `switchboard approvals rules` lists them."
+                "Some remembered approvals have no effect, because they do not identify their server; `switchboard approvals rules` lists them."
             );
         }
         policy.settle()
@@ -147,14 +147,14 @@ impl Policy {
             Some(fault) => Verdict {
                 action: Action::Deny,
                 rule: None,
-                why: format!("the rules cannot be used: {fault}"),
+                why: format!("the rules are invalid: {fault}"),
             },
         }
     }
 
     fn remember(&mut self, decision: Remembered) {
         if let Err(error) = self.rules.remember(decision) {
-            tracing::warn!(error = %with_hint(&error, error.hint()), "A decision is not remembered.");
+            tracing::warn!(error = %with_hint(&error, error.hint()), "Cannot remember a decision.");
         }
     }
 
@@ -183,12 +183,12 @@ pub(super) fn read_file(file: &Path) -> Vec<Remembered> {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
         Err(error) => {
-            tracing::error!(%error, file = %file.display(), "Cannot read which decisions are remembered.");
+            tracing::error!(%error, file = %file.display(), "Cannot read the remembered decisions.");
             return Vec::new();
         }
     };
     serde_json::from_slice(&text).unwrap_or_else(|error| {
-        tracing::error!(%error, file = %file.display(), "Cannot read which decisions are remembered.");
+        tracing::error!(%error, file = %file.display(), "Cannot read the remembered decisions.");
         Vec::new()
     })
 }
@@ -197,7 +197,7 @@ pub(super) fn write_file(file: &Path, policy: &Policy) {
     // Plain data always serializes.
     let text = serde_json::to_vec_pretty(&policy.lasting()).unwrap_or_default();
     if let Err(error) = write_private(file, &text) {
-        tracing::error!(%error, file = %file.display(), "Cannot keep which decisions are remembered where they are read at the start.");
+        tracing::error!(%error, file = %file.display(), "Cannot save the remembered decisions for the next start.");
     }
 }
 

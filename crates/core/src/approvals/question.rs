@@ -177,7 +177,7 @@ pub(super) fn summary(kind: Kind, request: &Raw, shown: &Raw) -> Option<String> 
         Kind::Resource => format!("wants to read {}", text("uri")),
         Kind::Sampling => format!("wants a model's answer: {}", last_words(shown)),
         Kind::Elicitation => match Form::read(request).host() {
-            Some(host) => format!("wants an address at {host} opened: {}", text("message")),
+            Some(host) => format!("wants you to open a URL at {host}: {}", text("message")),
             None => format!("asks: {}", text("message")),
         },
         Kind::Trust => return None,
@@ -192,14 +192,14 @@ fn last_words(params: &Raw) -> String {
         .and_then(|messages| messages.elements());
     let last = messages.and_then(|messages| messages.last().cloned());
     let Some(content) = last.and_then(|message| message.member("content")) else {
-        return "without any message".to_owned();
+        return "(no message)".to_owned();
     };
     let text = |block: &Raw| block.member("text").and_then(|text| text.to_text());
     match content.elements() {
         Some(blocks) => blocks.iter().find_map(text),
         None => text(&content),
     }
-    .unwrap_or_else(|| "about something that is not text".to_owned())
+    .unwrap_or_else(|| "(no text)".to_owned())
 }
 
 /// Text as one line of at most [`SUMMARY_CHARS`]. Reads no more of a long text than it needs.

@@ -149,7 +149,7 @@ impl CallContext<'_> {
             }
             Action::Ask if completes => {
                 return Err(unasked(&format!(
-                    "completions are not put to a person; a more specific rule, such as `allow {kind} {server}:{name}`, lets them pass"
+                    "completions cannot ask for approval; a more specific rule, such as `allow {kind} {server}:{name}`, allows them"
                 )));
             }
             Action::Ask => {}
@@ -249,11 +249,11 @@ impl CallContext<'_> {
         };
         if let Some(arguments) = &arguments {
             if arguments.as_bytes().len() > REQUEST_BYTES {
-                return Err(unasked("the arguments are too long to be shown"));
+                return Err(unasked("the arguments are too long to show"));
             }
             if switchboard_approvals::says_twice(arguments) {
                 // The approver would not see what the server reads.
-                return Err(unasked("the arguments say something twice"));
+                return Err(unasked("the arguments contain a name twice"));
             }
         }
         let settings = self.core.config.load().approvals.clone();
@@ -357,11 +357,14 @@ fn answered_only(params: &Raw, asked: &[String]) -> Result<(), Error> {
     };
     let given = given
         .members()
-        .ok_or_else(|| Error::invalid_params("`inputResponses` has to be an object"))?;
+        .ok_or_else(|| Error::invalid_params("`inputResponses` must be an object"))?;
     match given.iter().find(|(name, _)| !asked.contains(name)) {
         None => Ok(()),
         Some((name, _)) => {
-            let message = format!("`inputResponses` has '{}', which was not asked", cut(name));
+            let message = format!(
+                "`inputResponses` answers '{}', which is not an open question",
+                cut(name)
+            );
             Err(Error::invalid_params(message))
         }
     }
@@ -445,7 +448,7 @@ pub async fn may_watch(
         Action::Ask => Err(Error::Unasked {
             server: Arc::clone(server),
             why: format!(
-                "subscriptions are not put to a person; a more specific rule, such as `allow resources {server}:{uri}`, lets them pass"
+                "subscriptions cannot ask for approval; a more specific rule, such as `allow resources {server}:{uri}`, allows them"
             )
             .into(),
         }),

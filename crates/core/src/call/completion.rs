@@ -14,7 +14,7 @@ pub(crate) fn check(params: &Raw) -> Result<(), Error> {
         && !(is_text(distinct(&argument, &["name", "value"])?.as_ref())
             && is_text(argument.member("value").as_ref()))
     {
-        let message = "`argument.name` and `argument.value` have to be strings";
+        let message = "`argument.name` and `argument.value` must be strings";
         return Err(Error::invalid_params(message));
     }
     let Some(context) = params.member("context") else {
@@ -25,7 +25,7 @@ pub(crate) fn check(params: &Raw) -> Result<(), Error> {
     if switchboard_approvals::says_twice(&given)
         || !values.iter().all(|(_, value)| is_text(Some(value)))
     {
-        let message = "`context.arguments` has to hold strings, each under a name of its own";
+        let message = "`context.arguments` must contain strings only, each under its own name";
         return Err(Error::invalid_params(message));
     }
     Ok(())

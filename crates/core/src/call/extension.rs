@@ -52,7 +52,7 @@ pub(crate) async fn may_pass(
         for known in live_catalog.offered_as(server, kind, name) {
             if !live_catalog.lists(server, kind, &known) {
                 // Held back, or hidden by the settings.
-                let message = format!("server '{server}' shows nothing called '{}'", cut(name));
+                let message = format!("server '{server}' offers nothing named '{}'", cut(name));
                 return Err(Error::invalid_params(message));
             }
             items.push((kind, known));
@@ -115,7 +115,7 @@ pub(crate) async fn may_pass(
         Some((subject, _)) => Err(Error::Unasked {
             server: Arc::clone(server),
             why: format!(
-                "requests of extensions are not put to a person; a more specific rule, such as `allow {server}:{}`, lets them pass",
+                "requests of extensions cannot ask for approval; a more specific rule, such as `allow {server}:{}`, allows them",
                 cut(subject)
             )
             .into(),
@@ -161,7 +161,7 @@ impl Named {
             Some(found) => found
                 .to_text()
                 .map(Some)
-                .ok_or_else(|| Error::invalid_params(format!("`{name}` has to be a string"))),
+                .ok_or_else(|| Error::invalid_params(format!("`{name}` must be a string"))),
         };
         Ok(Self {
             uri: text("uri")?,

@@ -95,8 +95,8 @@ impl Opening {
         let mut rulings = self.addresses.iter().map(|(_, ruling)| ruling);
         if rulings.any(|ruling| matches!(ruling, Ruling::Ask(_))) {
             return Error::advised(
-                "the server wants addresses opened once more, which a rule leaves to a person",
-                "call again",
+                "the server asks the user again to open URLs, which a rule leaves to an approver",
+                "send the call again",
             );
         }
         Error::Answered(self.error)
@@ -281,7 +281,7 @@ impl Person {
             }
         }
         self.client
-            .wait("waiting for a person to answer", asking)
+            .wait("waiting for an approver to answer", asking)
             .await
     }
 
@@ -296,12 +296,15 @@ impl Person {
         if params.is_some_and(|params| params.as_bytes().len() > SAMPLING_BYTES) {
             return refused(
                 code::INVALID_PARAMS,
-                "this is too long to be put to a person",
+                "the request is too long to show to an approver",
             );
         }
         let settings = self.core.config.load().approvals.clone();
         let Some(mut ask) = self.about.question(&settings, asked, params) else {
-            return refused(code::METHOD_NOT_FOUND, "a person cannot answer this");
+            return refused(
+                code::METHOD_NOT_FOUND,
+                "an approver cannot answer this request",
+            );
         };
         if asked == method::SAMPLING && self.core.config.load().sampling.provider.is_none() {
             let warning = "no model is configured: answer it yourself, or set `sampling.provider`";
@@ -333,14 +336,15 @@ impl Person {
                 refused(REJECTED, &message)
             }
             Outcome::TimedOut(after) => {
-                let message = format!("no person answered within {} s", after / 1_000);
+                let message = format!("no approver answered within {} s", after / 1_000);
                 refused(codes::TIMEOUT, &message)
             }
             // Only the approver learns the reason, which may contain private details.
-            Outcome::Failed(_) => refused(code::INTERNAL, "the model could not answer"),
-            Outcome::Unavailable(why) => {
-                refused(code::INTERNAL, &format!("nobody could be asked: {why}"))
-            }
+            Outcome::Failed(_) => refused(code::INTERNAL, "the model failed to answer"),
+            Outcome::Unavailable(why) => refused(
+                code::INTERNAL,
+                &format!("the gateway could not ask an approver: {why}"),
+            ),
         }
     }
 
@@ -445,7 +449,7 @@ impl CallContext<'_> {
         let said = said.map_err(|error| Error::invalid_params(error.to_string()))?;
         let said = said.and_then(|said| said.elements()).unwrap_or_default();
         if said.is_empty() {
-            let message = "the server wants an address opened and does not list any";
+            let message = "the server asks the user to open a URL, but names none";
             return Err(Error::invalid_params(message));
         }
         let (mut kept, mut addresses, mut refused) = (Vec::new(), Vec::new(), None);
@@ -455,7 +459,7 @@ impl CallContext<'_> {
             });
             let Some(params) = params else {
                 refused.get_or_insert_with(|| {
-                    "the server wants an address opened that is not a plain address of http or https".to_owned()
+                    "the server asks the user to open a URL that is not a plain http or https URL".to_owned()
                 });
                 continue;
             };
@@ -492,7 +496,7 @@ impl CallContext<'_> {
             let action = answer.member("action").and_then(|action| action.to_text());
             if action.as_deref() != Some("accept") {
                 return Err(Error::invalid_params(
-                    "the address that the server wants opened was declined",
+                    "the user declined to open the URL of the server",
                 ));
             }
         }

@@ -529,7 +529,12 @@ async fn ask(backchannel: Backchannel, server: Arc<str>, question: Question, pat
         // The server has cancelled its question.
         () = reply.closed() => return,
     };
-    let late = |_| Err(ErrorObject::new(code::INTERNAL, "nobody answered in time"));
+    let late = |_| {
+        Err(ErrorObject::new(
+            code::INTERNAL,
+            "the client did not answer in time",
+        ))
+    };
     let _ = reply.send(answer.unwrap_or_else(late));
 }
 

@@ -124,7 +124,7 @@ struct Waits<'a> {
 impl Waits<'_> {
     /// Holds a client that has come back, for at most [`HOLD`].
     async fn hold(&self, mut running: Running, client: &Client) -> Result<Raw, Error> {
-        let words = "the call is under way, or waits for a person";
+        let words = "the call is in progress, or waits for an approver";
         match timeout(HOLD, client.wait(words, &mut running.0)).await {
             // The call ends with the gateway and starts from scratch in the next one. Tell the
             // client to come back there.
@@ -158,6 +158,6 @@ impl Waits<'_> {
 }
 
 fn lost(error: &JoinError) -> Error {
-    tracing::error!(%error, "A call was lost.");
+    tracing::error!(%error, "A call failed inside the gateway.");
     Error::Cancelled
 }

@@ -156,7 +156,7 @@ pub(super) fn wants_person(context: &CallContext<'_>, result: &Raw) -> Result<bo
         if inner.is_some_and(|inner| translate::names_questions(&inner)) {
             return Err(Error::Input {
                 server: Arc::clone(&context.upstream.name),
-                reason: "it asks for input in the result of a task that is over".into(),
+                reason: "it asks for input in the result of a finished task".into(),
             });
         }
     }
@@ -196,7 +196,7 @@ pub(super) async fn permit(
             !is_waiting && !is_task(context, &result) && !matches!(ruling, Ruling::Ask(_));
         if is_plain && context.answerer(asked, params.as_ref(), ruling) == Answerer::Person {
             return Err(refused(format!(
-                "it asked `{asked}`, which a person answers, in a result that waits for no answer"
+                "it sent `{asked}`, which an approver answers, in a result that does not wait for an answer"
             )));
         }
         leave_to_client(context, &judged).map_err(refused)?;
@@ -209,13 +209,13 @@ pub(super) fn leave_to_client(context: &CallContext<'_>, judged: &Judged) -> Res
     let Judged { asked, ruling, .. } = judged;
     if let Ruling::Ask(rule) = ruling {
         return Err(format!(
-            "it asked `{asked}`, which the rule `{rule}` leaves to a person, who is not asked for a task"
+            "it sent `{asked}`, which the rule `{rule}` leaves to an approver, but a task cannot ask for approval"
         ));
     }
     let route = context.core.config.load().approvals.route;
     if Answerer::of(route, asked, true, ruling) == Answerer::Person {
         return Err(format!(
-            "it asked `{asked}`, which `approvals.route` leaves to a person, who is not asked for a task"
+            "it sent `{asked}`, which `approvals.route` leaves to an approver, but a task cannot ask for approval"
         ));
     }
     Ok(())
@@ -242,7 +242,7 @@ pub(super) struct Judged {
 pub(super) async fn judge(context: &CallContext<'_>, question: &Raw) -> Result<Judged, String> {
     let (asked, params) = read(question);
     let ruling = context.judge(&asked, params.as_ref()).await;
-    let ruling = ruling.map_err(|error| format!("it asked `{asked}`: {}", error.message))?;
+    let ruling = ruling.map_err(|error| format!("it sent `{asked}`: {}", error.message))?;
     Ok(Judged {
         asked,
         params,
@@ -278,7 +278,7 @@ async fn gather(
             (Answerer::Client, Guest::Modern)
         ) {
             let counted = context.count_question(&asked, count);
-            counted.map_err(|error| format!("it asked `{asked}`: {}", error.message))?;
+            counted.map_err(|error| format!("it sent `{asked}`: {}", error.message))?;
         }
         match (answerer, context.outgoing.guest) {
             (Answerer::Person, _) => {
@@ -286,26 +286,30 @@ async fn gather(
                 asking.spawn(async move {
                     let answer = person.answer(&asked, params.as_ref(), &ruling).await;
                     let refused =
-                        |error: ErrorObject| format!("it asked `{asked}`: {}", error.message);
+                        |error: ErrorObject| format!("it sent `{asked}`: {}", error.message);
                     (n, answer.map_err(refused))
                 });
             }
             (Answerer::Client, Guest::Modern) => left.push((key.clone(), question.clone())),
             (Answerer::Client, Guest::Legacy { .. }) => {
                 let Some(backchannel) = context.outgoing.backchannel.cloned() else {
-                    return Err("it asks for input, and this client cannot be asked".to_owned());
+                    return Err(
+                        "it asks for input, but this client does not take questions".to_owned()
+                    );
                 };
                 let server = Arc::clone(&context.upstream.name);
                 let params = params.map(|params| with_links(context, &asked, &params));
                 asking.spawn(async move {
-                    let late = |_| Err("it asked, and nobody answered in time".to_owned());
+                    let late = |_| {
+                        Err("it asked for input, and the client did not answer in time".to_owned())
+                    };
                     let asking = timeout(patience, ask(&backchannel, &server, &asked, params));
                     (n, asking.await.unwrap_or_else(late))
                 });
             }
             (Answerer::Nobody, _) => {
                 return Err(format!(
-                    "it asks `{}`, which this client does not answer",
+                    "it sent `{}`, which this client does not support",
                     cut(&asked)
                 ));
             }
@@ -332,7 +336,7 @@ async fn ask(
     let answer = backchannel.ask(server, asked, params.as_ref()).await;
     answer.map_err(|error| {
         format!(
-            "it asked `{asked}`, and the client refused: {}",
+            "it sent `{asked}`, and the client refused: {}",
             error.message
         )
     })
@@ -437,7 +441,7 @@ pub(super) fn consent(
         match action.as_deref() {
             Some("accept") => {}
             Some("decline" | "cancel") => {
-                let message = "the address that the server wants opened was declined";
+                let message = "the user declined to open the URL of the server";
                 let error = ErrorObject::new(code::INVALID_PARAMS, message);
                 return Err(Err(Error::Refused(error)));
             }

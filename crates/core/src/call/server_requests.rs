@@ -33,7 +33,8 @@ pub(crate) async fn answer(
     under_way: UnderWay,
 ) -> Result<Raw, ErrorObject> {
     if core.live_catalog.permits(server, None).is_err() {
-        let message = "nothing of this server is approved yet, so nothing that it asks is answered";
+        let message =
+            "this server is not approved yet, so the gateway answers none of its requests";
         return Err(ErrorObject::new(code::METHOD_NOT_FOUND, message));
     }
     let answerer = |client_can, ruling: &Ruling| {
@@ -74,7 +75,7 @@ pub(crate) async fn answer(
         }
         Owner::Several => {
             tracing::warn!(%server, question = %asked.method, "Cannot tell which client a question is for.");
-            let message = "several clients use this server, and nothing says for which of them this is; ask again when fewer have calls under way";
+            let message = "several clients use this server, and the request does not say for which client it is; ask again when fewer calls are in flight";
             return Err(ErrorObject::new(code::INTERNAL, message));
         }
         Owner::Nobody => return answer_roots(core, questions, server, &asked).await,

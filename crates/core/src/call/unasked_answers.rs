@@ -44,7 +44,7 @@ pub(super) async fn check(
         return Box::pin(check_update(context, live, params, &given)).await;
     }
     Err(Error::advised(
-        "`inputResponses` answers nothing that was asked, and a rule or `approvals.route` may leave that to a person",
+        "`inputResponses` answers no open question, and a rule or `approvals.route` may leave such answers to an approver",
         "call again without it",
     ))
 }
@@ -84,11 +84,11 @@ async fn check_update(
     let questions = InputRequired::requests_in(&state).map_err(|error| unclear(context, &error))?;
     let given = given
         .members()
-        .ok_or_else(|| Error::invalid_params("`inputResponses` has to be an object"))?;
+        .ok_or_else(|| Error::invalid_params("`inputResponses` must be an object"))?;
     for (key, _) in given {
         let question = questions.iter().find(|(asked, _)| *asked == key);
         let (_, question) = question.ok_or_else(|| {
-            let message = format!("the task does not ask '{}'", cut(&key));
+            let message = format!("the task has no open question '{}'", cut(&key));
             Error::invalid_params(message)
         })?;
         let judged = judge(context, question).await.map_err(refused)?;

@@ -56,7 +56,7 @@ pub enum ChangeError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The audit log has no room for the change.
-    #[error("cannot change the configuration: the audit log has no room for it")]
+    #[error("cannot change the configuration: the audit log is full")]
     Audit,
 }
 
@@ -148,7 +148,7 @@ impl Core {
     /// Reports a configuration file that was changed and cannot be applied. The previous
     /// configuration stays in force.
     pub fn refuse_config(&self, problem: &str) {
-        tracing::error!(%problem, "The configuration was changed and is not applied.");
+        tracing::error!(%problem, "The configuration has changed, but the gateway does not apply it.");
         let told = scrub::shared(problem.into());
         self.configuration.set_problem(Some(told));
         self.events.tell("config.refused", || ConfigEvent {
@@ -196,7 +196,7 @@ impl Core {
             let _ = self.reload().await;
         } else if **self.config.load() != Config::default() {
             let problem = format!(
-                "{} is gone or empty, and what was in it stays",
+                "{} is missing or empty, so the gateway keeps the previous configuration",
                 path.display()
             );
             self.refuse_config(&problem);
@@ -255,7 +255,7 @@ impl Core {
         let watcher = match watching {
             Ok(watcher) => watcher,
             Err(error) => {
-                tracing::warn!(%error, "Cannot watch the configuration; SIGHUP reads it again.");
+                tracing::warn!(%error, "Cannot watch the configuration; send SIGHUP to reload it.");
                 return;
             }
         };
@@ -358,7 +358,7 @@ fn change_file(
     match lock.write(&edited) {
         Ok(Written::SameMode) => Ok(config),
         Ok(Written::Narrowed) => {
-            tracing::warn!(file = %path.display(), "The configuration holds secrets in clear; only you may read it now.");
+            tracing::warn!(file = %path.display(), "The configuration contains secrets in plain text, so the gateway made it readable by you only.");
             Ok(config)
         }
         Err(source) => Err(ChangeError::File { path, source }),

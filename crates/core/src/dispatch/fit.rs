@@ -201,12 +201,11 @@ impl Dispatch<'_> {
         let arguments = params.member("arguments");
         let asked = arguments.and_then(|arguments| arguments.read_owned::<Asked>().ok());
         let Some(asked) = asked else {
-            let text = "`read_result` takes the `id` that the cut result names, an `offset` and a `limit` in bytes: {\"id\": \"r_…\", \"offset\": 0}";
+            let text = "`read_result` needs the `id` that the truncated result names; `offset` and `limit` are in bytes: {\"id\": \"r_…\", \"offset\": 0}";
             return Ok(tool_result::error(text));
         };
         let Some(id) = ResultId::parse(&asked.id) else {
-            let text =
-                "This is no id of a result; the last lines of a result that was cut name it.";
+            let text = "The `id` is invalid; the last lines of the truncated result name it.";
             return Ok(tool_result::error(text));
         };
         let budget = self.budget(None, None);
@@ -222,7 +221,7 @@ impl Dispatch<'_> {
         Ok(match reading.await {
             Ok(Ok(page)) => page,
             Ok(Err(error)) => tool_result::error(&with_hint(&error, error.hint())),
-            Err(_) => tool_result::error("the result could not be read; ask again"),
+            Err(_) => tool_result::error("cannot read the result; try again"),
         })
     }
 
@@ -273,7 +272,7 @@ fn cut(
         Err(error) => {
             static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
             TOLD.report(|missed| {
-                tracing::warn!(error = %with_hint(&error, error.hint()), missed, "A long result cannot be kept, so it is handed on whole.");
+                tracing::warn!(error = %with_hint(&error, error.hint()), missed, "Cannot store a long result, so the gateway passes it on whole.");
             });
             None
         }

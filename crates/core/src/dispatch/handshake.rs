@@ -47,7 +47,7 @@ pub fn initialize(core: &Core, view: &View, params: Option<&Raw>) -> Result<Raw,
     };
     if said("clientInfo") + said("capabilities") > SAID_BYTES {
         let message = format!(
-            "`clientInfo` and `capabilities` have more than {} KiB; say less",
+            "`clientInfo` and `capabilities` are larger than {} KiB; send less",
             SAID_BYTES / 1024
         );
         return Err(ErrorObject::new(code::INVALID_PARAMS, message));

@@ -34,9 +34,9 @@ const CALL: &str = "call_tool";
 
 /// The menu. Every agent reads these texts in every conversation, so they are short.
 const MENU: [&str; 3] = [
-    r#"{"name":"retrieve_tools","title":"Find tools","description":"Finds tools among all servers behind this gateway. Say in plain words what you want to do; name the thing and the action. The answer lists tools as \"server:tool\", best first, with their parameters (`?` marks optional ones). Then use call_tool.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"What you want to do, e.g. \"create an issue in a GitHub repository\""},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"How many tools to list, 5 if not given"},"server":{"type":"string","description":"Only tools of this server"},"read_only":{"type":"boolean","description":"Only tools that say they change nothing"},"detail":{"type":"string","enum":["compact","full"],"description":"\"full\" lists whole definitions with their schemas"}},"required":["query"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
-    r#"{"name":"describe_tool","title":"Describe a tool","description":"The whole definition of one tool: description, input schema, output schema, annotations.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"\"server:tool\", as retrieve_tools lists it"}},"required":["name"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
-    r#"{"name":"call_tool","title":"Call a tool","description":"Calls a tool that retrieve_tools has found and returns its result. Arguments are checked against the tool's schema first; an error says what is wrong and shows the right shape. A result that is too long is cut, and says how to read on with read_result.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"\"server:tool\", as retrieve_tools lists it"},"arguments":{"type":"object","description":"The arguments of the tool"},"max_bytes":{"type":"integer","minimum":1024,"description":"Cut the result at about this many bytes"}},"required":["name"],"additionalProperties":false},"annotations":{"destructiveHint":true,"openWorldHint":true}}"#,
+    r#"{"name":"retrieve_tools","title":"Find tools","description":"Finds tools among all servers behind this gateway. Describe in plain words what you want to do: name the object and the action. The result lists tools as \"server:tool\", best first, with their parameters (`?` marks optional ones). Then use call_tool.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"What you want to do, e.g. \"create an issue in a GitHub repository\""},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"Number of tools to list (default: 5)"},"server":{"type":"string","description":"Only tools of this server"},"read_only":{"type":"boolean","description":"Only tools that declare that they change nothing"},"detail":{"type":"string","enum":["compact","full"],"description":"\"full\" lists complete definitions with their schemas"}},"required":["query"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
+    r#"{"name":"describe_tool","title":"Describe a tool","description":"Returns the complete definition of one tool: description, input schema, output schema, annotations.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"\"server:tool\", as retrieve_tools lists it"}},"required":["name"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
+    r#"{"name":"call_tool","title":"Call a tool","description":"Calls a tool that retrieve_tools has found and returns its result. The gateway first checks the arguments against the tool's schema; an error says what is wrong and shows the expected shape. A result that is too long is truncated, and says how to read the rest with read_result.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"\"server:tool\", as retrieve_tools lists it"},"arguments":{"type":"object","description":"The arguments of the tool"},"max_bytes":{"type":"integer","minimum":1024,"description":"Truncate the result to about this many bytes"}},"required":["name"],"additionalProperties":false},"annotations":{"destructiveHint":true,"openWorldHint":true}}"#,
 ];
 
 static PART: LazyLock<ServerPart> = LazyLock::new(|| {
@@ -129,12 +129,12 @@ impl Dispatch<'_> {
         }
         let Ok(asked) = arguments.read_owned::<Retrieve>() else {
             return Ok(tool_result::error(
-                "`query` has to be a string: what you want to do",
+                "`query` must be a string that says what you want to do",
             ));
         };
         if asked.query.trim().is_empty() {
             return Ok(tool_result::error(
-                "`query` is empty: say what you want to do.",
+                "`query` is empty: say what you want to do",
             ));
         }
         let limit = asked.limit.and_then(|limit| usize::try_from(limit).ok());
@@ -323,7 +323,7 @@ const QUICK_BYTES: usize = 16 * 1024;
 fn misfit(name: &str, schema: &Raw, wrong: &ValidationErrors) -> Raw {
     let shape = shape(schema, SHAPE_BYTES);
     let text = format!(
-        "The arguments do not fit {name}, which was not called.\n{wrong}\nThe right shape of `arguments`:\n{}",
+        "The arguments of {name} are invalid, so it was not called.\n{wrong}\nThe expected shape of `arguments`:\n{}",
         shape.text
     );
     tool_result::error(&text)
@@ -354,7 +354,7 @@ fn check(with: Option<&(Raw, Checker)>, tool: &str, arguments: &Raw) -> Option<R
     let wrong = checker.check(arguments).err()?;
     let shape = shape(schema, SHAPE_BYTES);
     Some(tool_result::error(&format!(
-        "The arguments do not fit {tool}.\n{wrong}\nThe right shape:\n{}",
+        "The arguments of {tool} are invalid.\n{wrong}\nThe expected shape:\n{}",
         shape.text
     )))
 }

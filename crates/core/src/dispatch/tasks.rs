@@ -18,7 +18,7 @@ impl Dispatch<'_> {
             let wanted = Raw::object([(tasks::EXTENSION, Raw::empty_object())]);
             let wanted = Raw::object([("extensions", wanted)]);
             let data = Raw::object([("requiredCapabilities", wanted)]);
-            let message = "this wants a client that says it knows tasks";
+            let message = "the client did not declare the tasks extension";
             let error = ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message);
             return Err(Error::Refused(error.with_data(data)));
         }

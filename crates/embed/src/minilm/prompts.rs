@@ -47,7 +47,7 @@ impl Prompts {
             let (found, most) = (prompt.len(), limits::PROMPT_BYTES);
             Err(ModelError::Unsupported {
                 path: path.clone(),
-                what: format!("a prompt has {found} bytes, at most {most} are put before a text"),
+                what: format!("a prompt has {found} bytes, but at most {most} are allowed"),
             })
         };
         Ok(Self {

@@ -74,12 +74,14 @@ impl Weights {
         weights.read(0, &mut size)?;
         let size = u64::from_le_bytes(size);
         if size > limits::WEIGHTS_HEAD_BYTES || size > length - weights.start {
-            return Err(weights.damaged(format!("a head of {size} bytes in a file of {length}")));
+            return Err(weights.damaged(format!(
+                "it has a header of {size} bytes in a file of {length} bytes"
+            )));
         }
         let mut head = vec![0; usize::try_from(size).unwrap_or(0)];
         weights.read(weights.start, &mut head)?;
         weights.head = String::from_utf8(head)
-            .map_err(|_| weights.damaged("the head is no text".to_owned()))?;
+            .map_err(|_| weights.damaged("its header is not UTF-8 text".to_owned()))?;
         weights.start += size;
         Ok(weights)
     }
@@ -127,7 +129,7 @@ impl Weights {
         let length = numbers.len() * NUMBER_BYTES;
         let inside = row * length;
         if inside + length > place.length {
-            return Err(self.damaged(format!("there is no row {row}")));
+            return Err(self.damaged(format!("it has no row {row}")));
         }
         bytes.resize(length, 0);
         self.read(place.start + inside as u64, bytes)?;
@@ -155,12 +157,15 @@ impl Directory<'_> {
     pub(crate) fn place(&self, name: &str, shape: &[usize]) -> Result<Place, ModelError> {
         let weights = self.weights;
         let Some(entry) = self.entries.get(name) else {
-            return Err(weights.damaged(format!("there is no tensor `{name}`")));
+            return Err(weights.damaged(format!("it has no tensor `{name}`")));
         };
         let entry: Entry =
             serde_json::from_str(entry.get()).map_err(ModelError::json(&weights.path))?;
         if entry.dtype != "F32" {
-            let what = format!("`{name}` is of type {:?}, only F32 is read", entry.dtype);
+            let what = format!(
+                "`{name}` has the type {:?}, but only F32 is supported",
+                entry.dtype
+            );
             return Err(weights.damaged(what));
         }
         if !entry
@@ -170,7 +175,7 @@ impl Directory<'_> {
             .eq(shape.iter().map(|n| *n as u64))
         {
             let found = &entry.shape[..entry.shape.len().min(4)];
-            let what = format!("`{name}` has the shape {found:?}, expected was {shape:?}");
+            let what = format!("`{name}` has the shape {found:?}, not {shape:?}");
             return Err(weights.damaged(what));
         }
         // The shape is bounded by the configuration's limits, so this cannot overflow.
@@ -178,7 +183,7 @@ impl Directory<'_> {
         let (from, to) = entry.data_offsets;
         let inside = to <= weights.length - weights.start;
         if !inside || to.checked_sub(from) != Some(length as u64) {
-            let what = format!("`{name}` is said to lie at {from} to {to}");
+            let what = format!("`{name}` has the invalid position {from} to {to}");
             return Err(weights.damaged(what));
         }
         Ok(Place {

@@ -68,11 +68,14 @@ async fn hint_is_separate_from_the_detail() {
     let problem = rig.post("/api/v1/tools/call", &body).await.json();
     assert_eq!(problem["detail"], "server 'files; x' is disabled");
     let hint = problem["hint"].as_str().unwrap();
-    assert!(hint.starts_with("`switchboard enable "), "{hint}");
+    assert!(
+        hint.starts_with("enable it with `switchboard enable "),
+        "{hint}"
+    );
     let problem = rig.get("/api/v1/activity?limit=a;%20b").await.json();
     assert_eq!(
         problem["detail"],
-        "`limit` in the query has to be a whole number, and is \"a; b\""
+        "`limit` in the query must be a whole number, not \"a; b\""
     );
     assert!(problem.get("hint").is_none(), "{problem}");
     rig.stop().await;
@@ -123,7 +126,7 @@ async fn changes_of_servers_are_written_to_the_file() {
     assert_eq!(held["state"], "parked", "{held}");
     assert_eq!(held["reason"], "waiting for approval to start");
     let detail = rig.call("a b:echo", json!({})).await.json().to_string();
-    assert!(detail.contains("until a person approves it"), "{detail}");
+    assert!(detail.contains("is held until it is approved"), "{detail}");
     let trust = rig.get("/api/v1/trust").await.json();
     let start = &trust["servers"][0]["start"];
     let program = start["program"].as_str().unwrap();
@@ -148,7 +151,7 @@ async fn changes_of_servers_are_written_to_the_file() {
 
     let detail = rig.post("/api/v1/servers", &new).await.problem(409);
     assert!(
-        detail.contains("there is a server \"a b\" already"),
+        detail.contains("the server \"a b\" already exists"),
         "{detail}"
     );
 

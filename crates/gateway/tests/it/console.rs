@@ -144,8 +144,8 @@ async fn key_and_session_require_the_current_name() {
         (format!("127.0.0.1:{port}"), "own page"),
         (format!("localhost:{port}"), "own page"),
         (format!("[::1]:{port}"), "own page"),
-        (format!("{}.localhost:{port}", "0".repeat(32)), "each run"),
-        (rig.console.replace(&format!(":{port}"), ""), "each run"),
+        (format!("{}.localhost:{port}", "0".repeat(32)), "each start"),
+        (rig.console.replace(&format!(":{port}"), ""), "each start"),
     ] {
         let page = format!("Host: {host}\r\nOrigin: http://{host}\r\n");
         let program = format!("Host: {host}\r\n");

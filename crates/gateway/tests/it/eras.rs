@@ -357,7 +357,9 @@ async fn revision_determines_the_era() {
         .until("/api/v1/servers/o", |server| server["state"] == "parked")
         .await;
     assert!(
-        parked.to_string().contains("it does not speak 2026-07-28"),
+        parked
+            .to_string()
+            .contains("it does not support revision 2026-07-28"),
         "{parked}"
     );
 }

@@ -204,7 +204,7 @@ async fn embeddings_can_be_changed_at_run_time() {
         let with = if by_meaning {
             "built-in vectors"
         } else {
-            "words alone"
+            "keywords only"
         };
         assert!(
             part["note"].as_str().unwrap().contains(with),

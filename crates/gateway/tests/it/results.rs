@@ -369,8 +369,8 @@ async fn unreadable_result_has_a_hint() {
         (json!({ "id": 7 }), "`id`"),
         (json!({ "id": "r_x", "offset": -1 }), "`offset`"),
         (json!({ "id": "r_x", "page": 1 }), "`id`"),
-        (json!({ "id": "" }), "no id"),
-        (json!({ "id": "../../etc/passwd" }), "no id"),
+        (json!({ "id": "" }), "is invalid"),
+        (json!({ "id": "../../etc/passwd" }), "is invalid"),
         (
             json!({ "id": format!("r_zzzzzzzz{}", "0".repeat(26)) }),
             "call the tool again",
@@ -392,7 +392,7 @@ async fn unreadable_result_has_a_hint() {
     };
     until("it is expired", is_gone).await;
     let read = pipe.lock().await.call(READ, json!({ "id": id })).await;
-    assert!(text_of(&read).contains("was kept until"), "{read}");
+    assert!(text_of(&read).contains("this result expired"), "{read}");
     assert!(text_of(&read).contains("call the tool again"), "{read}");
     rig.stop().await;
 }
@@ -618,7 +618,7 @@ async fn links_in_task_results_refer_to_their_server() {
             let twice = inner.replacen(r#""status""#, &format!(r#"{twice},"status""#), 1);
             stage.set_answer("tasks/get", &twice);
             let answer = pipe.ask("tasks/get", task.clone()).await.text;
-            assert!(answer.contains("cannot be read"), "{answer}");
+            assert!(answer.contains("cannot parse its task data"), "{answer}");
             assert!(!answer.contains("memory://"), "{answer}");
         }
         stage.set_answer("tasks/get", &inner);

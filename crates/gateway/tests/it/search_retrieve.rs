@@ -246,7 +246,7 @@ async fn wrong_arguments_are_named_with_their_shape() {
             text.contains(&format!("arguments.{field}")),
             "{arguments}: {text}"
         );
-        let shape = text.split("The right shape").nth(1);
+        let shape = text.split("The expected shape").nth(1);
         let wanted = if tool == "retrieve_tools" {
             "query"
         } else {
@@ -267,7 +267,7 @@ async fn empty_result_has_a_hint() {
     assert_eq!(found.get("isError"), None, "{found}");
     assert!(names_of(&found).is_empty());
     let text = text_of(&found);
-    assert!(text.contains("No tool fits"), "{text}");
+    assert!(text.contains("No tool matches"), "{text}");
     assert!(text.contains("other words"), "{text}");
     rig.stop().await;
 }

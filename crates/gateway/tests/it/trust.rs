@@ -143,7 +143,7 @@ async fn tool_changed_while_stopped_is_not_called() {
     let params = json!({ "name": "s__paint", "arguments": {} });
     let answer = pipe.ask("tools/call", params).await.json;
     let said = refusal_of(&answer);
-    assert!(said.contains("held back"), "{said}");
+    assert!(said.contains("is held until"), "{said}");
     assert_eq!(stage.calls(), 0, "{:?}", stage.asked());
     rig.until_held("s", "paint").await;
     assert_kept_away(&rig, &stage).await;

@@ -78,7 +78,7 @@ async fn assert_kept_away(rig: &Rig, stage: &Stage) {
                 for uri in ["file:///a", "row:///7"] {
                     let params = json!({ "uri": format!("{prefix}{uri}") });
                     let said = refusal_of(&pipe.ask("resources/subscribe", params).await.json);
-                    assert!(said.contains("held back"), "{said}");
+                    assert!(said.contains("is held until"), "{said}");
                 }
             }
         }
@@ -172,7 +172,7 @@ async fn resources_are_held_in_every_spelling() {
     ] {
         let answer = pipe.ask("resources/read", json!({ "uri": uri })).await;
         let said = refusal_of(&answer.json);
-        assert!(said.contains("held back"), "{uri}: {said}");
+        assert!(said.contains("is held until"), "{uri}: {said}");
     }
     for uri in ["file:///b", "file:///c", "row:///open/7", "log:///today"] {
         pipe.result("resources/read", json!({ "uri": uri })).await;
@@ -268,7 +268,7 @@ async fn dangerous_definitions_are_held_at_first_sight() {
     }
     let mut pipe = Pipe::open(&rig, server("s")).await;
     let said = pipe.refusal("add", json!({})).await;
-    assert!(said.contains("held back"), "{said}");
+    assert!(said.contains("is held until"), "{said}");
     let answer = pipe
         .ask("prompts/get", json!({ "name": "greet" }))
         .await

@@ -54,7 +54,7 @@ async fn call_waits_for_a_late_list() {
     tokio::time::sleep(Duration::from_millis(2_500)).await;
     stage.release_list("tools");
     let said = refusal_of(&pipe.finish(&paint).await.json);
-    assert!(said.contains("held back"), "{said}");
+    assert!(said.contains("is held until"), "{said}");
     let cooked = pipe.finish(&cook).await.json;
     assert_eq!(text_of(&cooked["result"]), "cook was called");
     assert!(stage.calls_of("paint").is_empty(), "{:?}", stage.asked());
@@ -152,7 +152,7 @@ async fn call_after_a_change_awaits_new_list() {
     tokio::time::sleep(Duration::from_millis(200)).await;
     stage.release_list("tools");
     let said = refusal_of(&pipe.finish(&paint).await.json);
-    assert!(said.contains("held back"), "{said}");
+    assert!(said.contains("is held until"), "{said}");
     assert_eq!(stage.calls_of("paint").len(), 1, "{:?}", stage.asked());
     rig.stop().await;
 }

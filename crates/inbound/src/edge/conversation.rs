@@ -296,7 +296,8 @@ impl<S: Writer> Conversation<S> {
             !busy
         };
         if !room {
-            let message = "this client has too much under way; wait for some of it to end";
+            let message =
+                "this client has too many requests in flight; wait for some of them to end";
             return self.refuse(Some(&id), code::INTERNAL, message).await;
         }
         self.begin(era, listens, request, bytes).await;
@@ -311,7 +312,7 @@ impl<S: Writer> Conversation<S> {
             request.id.clone()
         };
         let Some((cancelled, reason)) = self.take_in(&id) else {
-            let message = "a request of this id is still under way";
+            let message = "a request with this ID is still in flight";
             return self.refuse(Some(&id), code::INVALID_REQUEST, message).await;
         };
         let sink = Arc::clone(&self.sink);
@@ -470,11 +471,12 @@ impl<S: Writer> Conversation<S> {
     ) {
         let batches = |session: &Arc<Session>| session.about().revision.facts().batches;
         if messages.len() + self.tasks.len() > IN_FLIGHT_MAX || !self.fits(bytes) {
-            let message = "this client has too much under way; send a smaller batch, later";
+            let message = "this client has too many requests in flight; send a smaller batch later";
             return self.refuse(None, code::INTERNAL, message).await;
         }
         if !self.session.as_ref().is_some_and(batches) {
-            let message = "this revision has no batches; send one message at a time";
+            let message =
+                "this protocol revision does not support batches; send one message at a time";
             return self.refuse(None, code::INVALID_REQUEST, message).await;
         }
         let mut answers = BatchAnswers::default();
@@ -484,7 +486,7 @@ impl<S: Writer> Conversation<S> {
                 Ok(Message::Request(request)) => {
                     let id = request.id.clone();
                     let Some((cancelled, reason)) = self.take_in(&id) else {
-                        let message = "a request of this id is still under way";
+                        let message = "a request with this ID is still in flight";
                         let error = ErrorObject::new(code::INVALID_REQUEST, message);
                         answers.refuse(Some(&id), &error);
                         continue;

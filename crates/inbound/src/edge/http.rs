@@ -85,7 +85,7 @@ async fn post(
     let (parts, body) = request.into_parts();
     let headers = parts.headers;
     if !is_json(&headers) {
-        let message = "Content-Type has to be application/json";
+        let message = "Content-Type must be application/json";
         return refuse(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             code::INVALID_REQUEST,
@@ -185,7 +185,7 @@ impl Visitor<'_> {
             && request.method == method::TOOLS_CALL
             && let Some(name) = self.odd_param_header(&request)
         {
-            let message = format!("the header {name} does not say what the body says");
+            let message = format!("the header {name} does not match the body");
             let error = ErrorObject::new(code::HEADER_MISMATCH, message);
             return bad_request(&request.id, &error);
         }
@@ -206,7 +206,7 @@ impl Visitor<'_> {
         let shown = ListFingerprints::now(core, &self.view);
         core.audience.join(&session);
         let Some(session) = self.inbound.sessions.open(session, shown) else {
-            let message = "there are too many sessions; try again later";
+            let message = "too many sessions are open; try again later";
             return refuse(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL, message);
         };
         if let Ok(id) = HeaderValue::from_str(&session.id) {
@@ -229,7 +229,7 @@ impl Visitor<'_> {
             && Revision::parse(said).is_none()
         {
             let message = format!(
-                "there is no revision {:?} here",
+                "the protocol revision {:?} is not supported",
                 switchboard_base::error::cut(said)
             );
             let error = ErrorObject::new(code::INVALID_REQUEST, message);
@@ -256,8 +256,7 @@ impl Visitor<'_> {
         let version = self::said(params, meta::PROTOCOL_VERSION);
         let version = version.and_then(|version| version.to_text());
         let mismatch = |what: &str| {
-            let message =
-                format!("the header {what} is missing, or does not say what the body says");
+            let message = format!("the header {what} is missing, or does not match the body");
             Some(ErrorObject::new(code::HEADER_MISMATCH, message))
         };
         if version.is_some() && said != version.as_deref() {
@@ -404,7 +403,7 @@ impl Visitor<'_> {
     /// Answers with a listen stream.
     async fn listen(self, request: Request) -> Response<Answer> {
         if !accepts_events(&self.headers) {
-            let message = "Accept has to say text/event-stream";
+            let message = "Accept must include text/event-stream";
             return refuse(StatusCode::NOT_ACCEPTABLE, code::INVALID_REQUEST, message);
         }
         let caller = self.caller(&Peer::Modern, &request);
@@ -497,11 +496,13 @@ impl Visitor<'_> {
         if !revision.is_some_and(|revision| revision.facts().batches)
             || messages.iter().flatten().any(is_modern)
         {
-            let message = "this revision has no batches; send one message at a time";
+            let message =
+                "this protocol revision does not support batches; send one message at a time";
             return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
         }
         if messages.len() > BATCH_MAX {
-            let message = format!("a batch has at most {BATCH_MAX} messages; send several batches");
+            let message =
+                format!("a batch is limited to {BATCH_MAX} messages; send several batches");
             return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, &message);
         }
         let mut answers = BatchAnswers::default();
@@ -591,12 +592,12 @@ fn get(
         None => (0, None),
         Some(Some((stream, after))) => (stream, Some(after)),
         Some(None) => {
-            let message = "Last-Event-ID is none of this session";
+            let message = "unknown Last-Event-ID for this session";
             return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
         }
     };
     let Some(events) = session.stream(stream) else {
-        let message = "this stream cannot be heard again: it is too long ago";
+        let message = "cannot replay this stream: the gateway no longer stores it";
         return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
     };
     let replay = match after {
@@ -604,7 +605,7 @@ fn get(
         Some(after) => events.replay(after),
     };
     let Some(replay) = replay else {
-        let message = "what comes after this event is not known any more";
+        let message = "cannot replay this stream: the gateway no longer stores the events after Last-Event-ID";
         return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
     };
     if stream == 0 {
@@ -739,11 +740,12 @@ fn no_session() -> Response<Answer> {
 fn not_taken_error(not_taken: NotTaken) -> ErrorObject {
     match not_taken {
         NotTaken::SameId => {
-            let message = "a request of this id is still under way";
+            let message = "a request with this ID is still in flight";
             ErrorObject::new(code::INVALID_REQUEST, message)
         }
         NotTaken::TooMany => {
-            let message = "this session has too many requests under way; wait for some of them";
+            let message =
+                "this session has too many requests in flight; wait for some of them to end";
             ErrorObject::new(code::INTERNAL, message)
         }
     }

@@ -39,7 +39,7 @@ fn era_of(params: Option<&Raw>) -> Era {
 /// The error in the envelope of a request of 2026-07-28, if there is one.
 fn modern_fault(params: Option<&Raw>) -> Option<ErrorObject> {
     let missing = |name: &str| {
-        let message = format!("`_meta` has to say `{name}`");
+        let message = format!("`_meta` must contain `{name}`");
         Some(ErrorObject::new(code::INVALID_PARAMS, message))
     };
     let version = said(params, meta::PROTOCOL_VERSION).and_then(|version| version.to_text());
@@ -54,7 +54,7 @@ fn modern_fault(params: Option<&Raw>) -> Option<ErrorObject> {
         ]);
         let error = ErrorObject::new(
             code::UNSUPPORTED_PROTOCOL_VERSION,
-            "this revision is not supported",
+            "this protocol revision is not supported",
         );
         return Some(error.with_data(data));
     }
@@ -120,7 +120,7 @@ impl BatchAnswers {
             return self.push(answer);
         }
         let message = format!(
-            "the answer does not fit: the answers to one batch have at most {BATCH_BYTES} bytes; send the request alone"
+            "the response does not fit: the responses to one batch are limited to {BATCH_BYTES} bytes; send the request alone"
         );
         let error = ErrorObject::new(code::INTERNAL, message);
         self.refuse(Some(id), &error);

@@ -46,7 +46,7 @@ pub(crate) fn open(inbound: &Arc<Inbound>, view: View, principal: Principal) -> 
         messages,
     };
     let Some(name) = inbound.sse.add(entry) else {
-        let message = "there are too many streams; try again later";
+        let message = "too many streams are open; try again later";
         return refuse(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL, message);
     };
     let events = EventStream::new();
@@ -81,7 +81,7 @@ pub(crate) async fn message(
     body: Bytes,
 ) -> Response<Answer> {
     if !super::http::is_json(headers) {
-        let message = "Content-Type has to be application/json";
+        let message = "Content-Type must be application/json";
         return refuse(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             code::INVALID_REQUEST,

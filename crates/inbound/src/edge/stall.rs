@@ -63,7 +63,7 @@ impl<S> StallGuard<S> {
         } else if !self.patience.is_endless() {
             let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(STUCK)));
             if stuck.as_mut().poll(cx).is_ready() {
-                let error = io::Error::new(io::ErrorKind::TimedOut, "its reader does not read");
+                let error = io::Error::new(io::ErrorKind::TimedOut, "the peer does not read");
                 return Poll::Ready(Err(error));
             }
         }

@@ -145,10 +145,9 @@ fn list(problems: &[Diagnostic]) -> Raw {
 /// Rejects changes while the gateway stops.
 pub fn refuse_if_stopping(core: &Core) -> Result<(), Problem> {
     if core.lifecycle.is_stopping() {
-        let detail = "the gateway is stopping and changes nothing any more";
-        return Err(
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).hint("start it again first")
-        );
+        let detail = "the gateway is stopping and accepts no more changes";
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+            .hint("start the gateway again, then retry"));
     }
     Ok(())
 }

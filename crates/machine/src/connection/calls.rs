@@ -50,7 +50,7 @@ const HOUSEKEEPING: [&str; 8] = [
 impl Machine {
     pub(super) fn call(&mut self, now: Moment, id: u64, call: Call) {
         if self.calls.contains_key(&id) {
-            self.violation("a call under an id in use");
+            self.violation("a call with an ID that is in use");
             return;
         }
         self.counters.calls.add();

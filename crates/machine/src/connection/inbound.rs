@@ -47,7 +47,7 @@ impl Machine {
                 if let EnvelopeError::TooDeep { answers: Some(id) } = error {
                     let failure = RequestFailure {
                         status: None,
-                        message: format!("the answer cannot be read: {error}").into(),
+                        message: format!("the response cannot be parsed: {error}").into(),
                         said: None,
                         sent: true,
                         challenged: false,
@@ -129,15 +129,15 @@ impl Machine {
         } else if matches!(self.phase, Phase::Initializing { .. }) {
             self.hold(Message::Request(request), via, bytes);
         } else if !pings {
-            self.violation("a request from a server that may only answer");
+            self.violation("a request from a server, which this revision does not allow");
             // The server may still wait for a response.
-            let why = "a server of this revision asks through its results";
+            let why = "a server of this revision must ask through its results";
             self.send_answer(
                 &request.id,
                 Err(ErrorObject::new(code::METHOD_NOT_FOUND, why)),
             );
         } else if self.server_requests.iter().any(|(id, _)| *id == request.id) {
-            self.violation("two requests under one id");
+            self.violation("two requests with the same ID");
         } else {
             self.counters.server_requests.add();
             let waiting: usize = self.server_requests.iter().map(|(_, bytes)| bytes).sum();
@@ -163,7 +163,7 @@ impl Machine {
     }
 
     fn too_many_requests(&mut self, id: &Id) {
-        self.refuse(id, "too many requests wait for an answer");
+        self.refuse(id, "too many requests are pending");
     }
 
     fn refuse(&mut self, id: &Id, why: &str) {
@@ -196,7 +196,7 @@ impl Machine {
             }
             (method::CANCELLED, Some(params)) => {
                 let Some(id) = params.member("requestId").and_then(Id::from_raw) else {
-                    self.violation("a cancellation without the id of a request");
+                    self.violation("a cancellation without a request ID");
                     return;
                 };
                 if self.forget_server_request(&id) {

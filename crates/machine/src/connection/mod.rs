@@ -205,7 +205,7 @@ impl Machine {
                 // alternates between `initialize` and the probe would be reopened forever.
                 self.era = Some(Era::Legacy);
                 self.forget_frames();
-                self.enter(State::Starting, "server left when probed");
+                self.enter(State::Starting, "the server disconnected when probed");
                 self.open(now);
             }
             Phase::Starting | Phase::Initializing { .. } => {
@@ -375,7 +375,7 @@ impl Machine {
         let garbage = garbage.filter(|_| matches!(self.phase, Phase::Initializing { .. }));
         let reason: Arc<str> = match garbage {
             Some(_) => Arc::from(format!(
-                "{reason}; it wrote text that is not JSON-RPC (is it an MCP server?)"
+                "{reason}; the server wrote text that is not JSON-RPC (is it an MCP server?)"
             )),
             None => Arc::from(reason),
         };

@@ -125,7 +125,7 @@ impl Machine {
                 self.give_up(
                     now,
                     false,
-                    "the server sends the handshake in circles",
+                    "the handshake with the server does not end",
                     None,
                 );
             }

@@ -448,7 +448,7 @@ async fn markdown_and_digest_show_memories() {
             .unwrap()
             .to_owned();
         assert!(
-            text.contains("Line one") && text.contains("1 memories"),
+            text.contains("Line one") && text.contains("Memories: 1."),
             "{text}"
         );
     }

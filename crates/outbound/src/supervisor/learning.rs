@@ -59,7 +59,7 @@ impl Supervisor {
         let servers = new.len();
         tracing::info!(
             servers,
-            "The last client has left; learning new servers first."
+            "The last client has disconnected; listing new servers before the gateway stops."
         );
         deps.start_throttle.hurry();
         let _ = timeout(LAST_STARTS, all_met(&new)).await;

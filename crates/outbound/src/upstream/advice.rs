@@ -12,20 +12,17 @@ const LOOPBACK: [(&str, &str); 3] = [
 
 /// Certificate errors of the TLS library, by the beginning of their text, and their explanations.
 const CERTIFICATES: [(&str, &str); 8] = [
-    (
-        "UnknownIssuer",
-        "it is signed by an authority that is not known here",
-    ),
+    ("UnknownIssuer", "its issuer is not a trusted authority"),
     ("Other(OtherError(CaUsedAsEndEntity))", "it is self-signed"),
     (
         "BadSignature",
-        "its signature is not that of a known authority",
+        "its signature is not that of a trusted authority",
     ),
     ("Expired", "it has expired"),
     ("NotValidYet", "it is not valid yet"),
-    ("NotValidForName", "it is for another name"),
+    ("NotValidForName", "it is for another host name"),
     ("Revoked", "it was revoked"),
-    ("BadEncoding", "it cannot be read"),
+    ("BadEncoding", "it cannot be parsed"),
 ];
 const CERTIFICATE: &str = "invalid peer certificate: ";
 
@@ -49,14 +46,14 @@ fn of_certificate(reason: &str) -> Option<String> {
     // An unknown error is shown verbatim.
     let what = known.map_or_else(|| found.to_owned(), |(_, words)| (*words).to_owned());
     Some(format!(
-        "{before}its certificate is refused: {what}; if it is one of your own, name a file with the authority's certificate in \
-         SSL_CERT_FILE where the gateway is started"
+        "{before}the server's certificate is not trusted: {what}; if it is your own, set \
+         SSL_CERT_FILE to a file with the certificate of its authority, and restart the gateway"
     ))
 }
 
 fn advice(reason: &str, server: &Server) -> Option<String> {
     if reason.starts_with(NO_HANDSHAKE) {
-        return Some("raise `initTimeoutMs` if it takes longer to start".to_owned());
+        return Some("raise `initTimeoutMs` if the server needs longer to start".to_owned());
     }
     let Transport::Remote(remote) = &server.transport else {
         return None;
@@ -74,7 +71,8 @@ fn advice(reason: &str, server: &Server) -> Option<String> {
     };
     let (written, other) = LOOPBACK.into_iter().find(|(name, _)| is_host(name))?;
     Some(format!(
-        "if it answers to another name only, write `{other}` in place of `{written}` in its `url`"
+        "if the server accepts another host name only, write `{other}` instead of `{written}` in \
+         its `url`"
     ))
 }
 
@@ -88,18 +86,18 @@ mod tests {
     fn certificate_errors_are_explained_in_words() {
         let said = |found: &str| of_certificate(&format!("cannot connect: {CERTIFICATE}{found}"));
         for (found, words) in [
-            ("UnknownIssuer", "not known here; if"),
+            ("UnknownIssuer", "not a trusted authority; if"),
             ("Other(OtherError(CaUsedAsEndEntity))", "self-signed; if"),
             ("ExpiredContext { time: 1 }", "has expired; if"),
             (
                 "NotValidForNameContext { expected: 1 }",
-                "for another name; if",
+                "for another host name; if",
             ),
-            ("Strange", "refused: Strange; if"),
+            ("Strange", "not trusted: Strange; if"),
         ] {
             let said = said(found).unwrap();
             assert!(
-                said.starts_with("cannot connect: its certificate is refused: "),
+                said.starts_with("cannot connect: the server's certificate is not trusted: "),
                 "{said}"
             );
             assert!(
@@ -123,17 +121,17 @@ mod tests {
             (
                 r#""url": "http://127.0.0.1:8931/mcp""#,
                 refused,
-                "write `localhost` in place of `127.0.0.1`",
+                "write `localhost` instead of `127.0.0.1`",
             ),
             (
                 r#""url": "http://[::1]:8931/mcp""#,
                 refused,
-                "write `localhost` in place of `[::1]`",
+                "write `localhost` instead of `[::1]`",
             ),
             (
                 r#""url": "http://localhost/mcp""#,
                 refused,
-                "write `127.0.0.1` in place of `localhost`",
+                "write `127.0.0.1` instead of `localhost`",
             ),
             (r#""url": "http://localhost.example/mcp""#, refused, ""),
             (r#""url": "http://127.0.0.1:8931/mcp""#, wanted, ""),

@@ -138,8 +138,9 @@ impl Upstream {
         if is_late && !first.eras.is_ruled_out(era) {
             first.eras.set_unreached(era);
             let revision = self.newest_revision().map_or("", Revision::as_str);
-            let line =
-                format!("does not list what it offers in {revision} and is not called in it");
+            let line = format!(
+                "did not send its lists in revision {revision}; calls use its other revision"
+            );
             self.deps.logs.note(&self.name, &line);
         }
     }

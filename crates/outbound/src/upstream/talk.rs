@@ -94,7 +94,7 @@ impl Upstream {
             static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
             let list = list_method(kind);
             TOLD.report(|missed| {
-                tracing::warn!(server = %self.name, list, %reason, missed, "Cannot learn what the server offers.");
+                tracing::warn!(server = %self.name, list, %reason, missed, "Cannot fetch a list of the server.");
             });
             let line = format!("{list} failed: {reason}");
             self.deps.logs.remark(&self.name, &line);
@@ -206,7 +206,7 @@ impl Upstream {
 
     /// The error of a server that has not sent its list yet.
     pub fn unheard(&self) -> Error {
-        self.unlisted(Reason::plain("its list has not come in yet"))
+        self.unlisted(Reason::plain("the server has not sent its list yet"))
     }
 
     fn unlisted(&self, reason: Reason) -> Error {

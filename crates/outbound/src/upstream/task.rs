@@ -338,11 +338,13 @@ impl Task {
                     let newest = self.upstream.newest_revision();
                     let newest = newest.map_or("", |newest| newest.as_str());
                     let asked = match self.upstream.era {
-                        None => ", which `revision` in its settings asks for",
+                        None => ", which its setting `revision` requires",
                         Some(_) => "",
                     };
                     return self.fail(StartError {
-                        reason: Reason::plain(&format!("it does not speak {newest}{asked}")),
+                        reason: Reason::plain(&format!(
+                            "it does not support revision {newest}{asked}"
+                        )),
                         permanent: true,
                     });
                 }
@@ -396,7 +398,7 @@ impl Task {
         if self.is_unprobed && !was_ready && !error.permanent {
             // It may support only the modern era, and exit or stay silent when contacted in the legacy one.
             let line = format!(
-                "did not start in an older revision and is started in the newest: {}",
+                "failed to start in an older revision, now starting in the newest: {}",
                 error.reason
             );
             self.upstream.deps.logs.note(&self.upstream.name, &line);
@@ -412,7 +414,7 @@ impl Task {
         tracing::warn!(server = %self.upstream.name, reason = %error.reason, "Server failed.");
         let failed = match self.upstream.era.and(self.upstream.newest_revision()) {
             None => format!("failed: {}", error.reason),
-            Some(revision) => format!("cannot be spoken to in {revision}: {}", error.reason),
+            Some(revision) => format!("failed in revision {revision}: {}", error.reason),
         };
         self.upstream.deps.logs.note(&self.upstream.name, &failed);
         self.failed = Some(error.reason.clone());
@@ -460,7 +462,7 @@ impl Task {
     fn again(&self, state: ServerState) -> Health {
         let failed = self.failed.as_ref();
         Health {
-            reason: failed.map(|reason| reason.within("it failed before")),
+            reason: failed.map(|reason| reason.within("the last attempt failed")),
             ..Health::new(state)
         }
     }
@@ -470,9 +472,8 @@ impl Task {
         let name = shell_word(&self.upstream.name);
         let (until, reason, state, action) = match self.restart.state() {
             State::Waiting { until, reason } => {
-                let action = format!(
-                    "it is tried again by itself; `switchboard logs {name}` shows what it said"
-                );
+                let action =
+                    format!("the gateway retries it; `switchboard logs {name}` shows its output");
                 (*until, reason, ServerState::Retrying, action)
             }
             State::Parked {
@@ -481,10 +482,10 @@ impl Task {
                 permanent,
             } => {
                 let action = if *permanent {
-                    format!("once that is fixed, run `switchboard restart {name}`")
+                    format!("fix the cause, then run `switchboard restart {name}`")
                 } else {
                     format!(
-                        "`switchboard logs {name}` may say more; then run `switchboard restart {name}`"
+                        "check `switchboard logs {name}`, then run `switchboard restart {name}`"
                     )
                 };
                 (*until, reason, ServerState::Parked, action)
@@ -665,7 +666,7 @@ impl Task {
             let live_catalog = &self.upstream.deps.live_catalog;
             live_catalog.announce(&self.upstream.name, announced);
             if !self.upstream.take_in(*learnt).await {
-                missing = all_missing("what it offers could not be judged");
+                missing = all_missing("its definitions could not be checked");
             }
             self.upstream.note_lists(lists, &missing);
             if announced != Lists::NONE {

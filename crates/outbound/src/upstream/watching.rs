@@ -45,12 +45,12 @@ impl Upstream {
         }
         let place = self.deps.subscription_budget.take(caller.principal, uri);
         let place = place.ok_or_else(|| {
-            Error::invalid_params("clients watch too many resources already; unsubscribe from some")
+            Error::invalid_params("clients have too many subscriptions; unsubscribe from some")
         })?;
         let _asking = self.watched.turn().await;
         let known = self.watched.contains(uri);
         if !known && self.watched.is_full(uri) {
-            let message = "too many resources of this server are watched already";
+            let message = "this server has too many subscriptions";
             return Err(Error::invalid_params(message));
         }
         // Registered before the request, because the server may report a change together with its response.
@@ -78,7 +78,8 @@ impl Upstream {
                     Error::invalid_params(format!("the server does not offer {what}"))
                 }
                 client::Error::Server(error) if error.code == code::URL_ELICITATION_REQUIRED => {
-                    let message = "the server wants a person to open an address first, and nobody is asked for a subscription";
+                    let message =
+                        "the server asks the user to open a URL, which a subscription cannot do";
                     Error::invalid_params(message)
                 }
                 error => Error::of(&self.name, error),

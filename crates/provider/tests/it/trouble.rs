@@ -98,7 +98,7 @@ async fn retry_after_is_obeyed_within_the_limit() {
     let (error, asked) =
         trouble([Reply::Header(429, "retry-after", "60".to_owned()), fine()]).await;
     assert!(
-        error.hint().unwrap().contains("left alone for 60 s"),
+        error.hint().unwrap().contains("try again after 60 s"),
         "{error:?}"
     );
     assert_eq!(asked, 1);

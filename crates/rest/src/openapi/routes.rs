@@ -17,20 +17,17 @@ use crate::{
 
 /// Errors that several routes share. A route refers to one as `#NAME`.
 pub(super) const SHARED: &[(&str, &str)] = &[
-    (
-        "BadBody",
-        "The body cannot be read; the problem says where.",
-    ),
+    ("BadBody", "The body is invalid; the problem says where."),
     ("BadName", "The name or the ID in the address is not UTF-8."),
-    ("BadQuery", "The query cannot be read."),
+    ("BadQuery", "The query is invalid."),
     ("Crowded", "Too many connections are open."),
     (
         "Decided",
-        "The request is decided already, or has timed out. `was` is its status, and `decision` names the decider.",
+        "The request is already decided or has expired. `was` is its status, and `decision` names the decider.",
     ),
     (
         "Forbidden",
-        "The Host or Origin header is not that of this machine, or the process at the other end of the connection belongs to a server of the gateway or is unknown.",
+        "The Host or Origin header is not that of this machine, or the gateway refuses the process at the other end of the connection: it belongs to a server, to another user or to another machine, or is unknown.",
     ),
     (
         "NoRoom",
@@ -212,11 +209,11 @@ fn gateway() -> Vec<Route> {
     vec![
         get("/healthz", "alive", "Check that the process is alive")
             .access(Access::Open)
-            .contents(200, "It is.", vec![Content::Text(r#"{"const": "ok"}"#)]),
+            .contents(200, "The process is alive.", vec![Content::Text(r#"{"const": "ok"}"#)]),
         get("/readyz", "ready", "Check that the gateway is ready")
             .description("Servers that are idle, starting or parked do not count. Parts are listed only with the token.")
             .access(Access::Either)
-            .answer::<Readiness>(200, "It is.")
+            .answer::<Readiness>(200, "The gateway is ready.")
             .answer::<Readiness>(503, "The store is not ready, or the gateway is stopping."),
         get("/metrics", "metrics", "Get metrics for Prometheus")
             .contents(200, "Text format 0.0.4.", vec![Content::Text(r#"{"type": "string"}"#)]),
@@ -231,8 +228,8 @@ fn gateway() -> Vec<Route> {
         get("/api/v1/config", "showConfig", "Get the applied configuration without its secrets")
             .answer::<Config>(200, "The configuration with all defaults."),
         post("/api/v1/config/reload", "reloadConfig", "Read the configuration file and apply it")
-            .answer::<Config>(200, "It is applied.")
-            .error(422, "It has errors and is not applied; `problems` lists them.")
+            .answer::<Config>(200, "The configuration is applied.")
+            .error(422, "The configuration has errors and is not applied; `problems` lists them.")
             .error(503, "The gateway is stopping, or too many connections are open."),
         get("/api/v1/events", "followEvents", "Stream the events of the gateway")
             .query::<EventsQuery>()
@@ -252,30 +249,30 @@ fn servers() -> Vec<Route> {
             .answer::<Servers>(200, "The servers."),
         post("/api/v1/servers", "addServer", "Add a server to the configuration")
             .body::<NewServer>()
-            .answer::<Server>(201, "It was added.")
-            .error(409, "There is a server of this name, or the configuration file has errors that must be fixed first.")
+            .answer::<Server>(201, "The server was added.")
+            .error(409, "There is already a server of this name, or the configuration file has errors that must be fixed first.")
             .error(422, "The name or the entry is invalid.")
             .error(503, "#Stopping"),
         get("/api/v1/servers/{name}", "showServer", "Get one server")
             .answer::<ServerDetail>(200, "The server.")
             .unknown_server(),
         delete("/api/v1/servers/{name}", "removeServer", "Remove a server from the configuration")
-            .contents(204, "It was removed and is being stopped.", Vec::new())
+            .contents(204, "The server was removed and is stopping.", Vec::new())
             .unknown_server()
             .error(409, "#WrongConfig")
             .error(503, "#Stopping"),
         post("/api/v1/servers/{name}/restart", "restartServer", "Restart a server and clear its failure count")
-            .answer::<Server>(200, "It is starting.")
+            .answer::<Server>(200, "The server is starting.")
             .unknown_server()
             .error(409, "The server is disabled.")
             .error(503, "#Stopping"),
         post("/api/v1/servers/{name}/enable", "enableServer", "Enable a server in the configuration")
-            .answer::<Server>(200, "It is enabled.")
+            .answer::<Server>(200, "The server is enabled.")
             .unknown_server()
             .error(409, "#WrongConfig")
             .error(503, "#Stopping"),
         post("/api/v1/servers/{name}/disable", "disableServer", "Disable a server in the configuration")
-            .answer::<Server>(200, "It is disabled.")
+            .answer::<Server>(200, "The server is disabled.")
             .unknown_server()
             .error(409, "#WrongConfig")
             .error(503, "#Stopping"),
@@ -283,7 +280,7 @@ fn servers() -> Vec<Route> {
             .query::<LogsQuery>()
             .contents(
                 200,
-                "The last lines. With `follow=true` a stream: one `line` event for each of them, and then for each new line.",
+                "The last lines. With `follow=true`, a stream: one `line` event for each of them, then one for each new line.",
                 vec![Content::Json(schema_of::<Logs>), Content::Events],
             )
             .unknown_server()
@@ -301,11 +298,11 @@ fn tools() -> Vec<Route> {
             .body::<CallTool>()
             .contents(
                 200,
-                "The result, every byte as the server sent it. It may have `isError`. With `progress` a stream.",
+                "The result, verbatim as the server sent it. It may have `isError`. With `progress`, a stream.",
                 vec![Content::Json(schema_of::<Object>), Content::Events],
             )
             .error(404, "There is no such tool; the problem names the nearest.")
-            .error(409, "The server is disabled, or the tool is held back.")
+            .error(409, "The server is disabled, or the tool is held.")
             .error(429, "The queue of the server is full.")
             .error(
                 502,
@@ -319,9 +316,9 @@ fn tools() -> Vec<Route> {
             .answer::<Search>(200, "The tools.")
             .unknown_server()
             .error(503, "The search index is not ready or closed, or too many connections are open."),
-        delete("/api/v1/search/learnt", "forgetSearches", "Forget what the ranking has learnt from earlier searches")
-            .contents(204, "It is forgotten.", Vec::new())
-            .error(500, "It is forgotten until the next start, but its file cannot be removed."),
+        delete("/api/v1/search/learnt", "forgetSearches", "Forget the feedback from earlier searches")
+            .contents(204, "The feedback is forgotten.", Vec::new())
+            .error(500, "The feedback is forgotten until the next start, but its file cannot be removed."),
     ]
 }
 
@@ -330,7 +327,7 @@ fn trust() -> Vec<Route> {
         get(
             "/api/v1/trust",
             "listTrust",
-            "List the definitions that are approved, held back or suspicious",
+            "List the definitions that are approved, held or suspicious",
         )
         .query::<TrustQuery>()
         .answer::<Trust>(200, "The servers.")
@@ -338,7 +335,7 @@ fn trust() -> Vec<Route> {
         get(
             "/api/v1/trust/{name}",
             "showTrust",
-            "Get one definition, as it is approved and as it is held back",
+            "Get the approved and the held version of one definition",
         )
         .query::<ToolQuery>()
         .answer::<ToolTrust>(200, "The definition.")
@@ -355,7 +352,7 @@ fn trust() -> Vec<Route> {
         .answer::<ServerTrust>(200, "The trust in the server now.")
         .error(
             404,
-            "There is no such server, or the definition is not held back.",
+            "There is no such server, or the definition is not held.",
         )
         .error(
             409,
@@ -371,7 +368,7 @@ fn trust() -> Vec<Route> {
         .answer::<ServerTrust>(200, "The trust in the server now.")
         .error(
             404,
-            "There is no such server, or the definition is not held back.",
+            "There is no such server, or the definition is not held.",
         )
         .error(409, "The definition has changed since the user read it.")
         .error(503, "#NoRoom"),
@@ -386,7 +383,7 @@ fn approvals() -> Vec<Route> {
             .error(409, "#Decided")
             .error(
                 429,
-                "Too many decisions about this request are made at the same time.",
+                "There are too many decisions about this request at the same time.",
             )
             .error(503, "#Undecided")
     };
@@ -422,7 +419,7 @@ fn approvals() -> Vec<Route> {
             .error(422, "The rule is invalid.")
             .error(503, "#StoreBusy"),
         delete("/api/v1/approvals/rules/{id}", "forgetRule", "Forget a remembered decision")
-            .contents(204, "It has no effect any more.", Vec::new())
+            .contents(204, "The decision is forgotten.", Vec::new())
             .error(404, "There is no such remembered decision.")
             .error(503, "#StoreBusy"),
     ]
@@ -470,7 +467,7 @@ fn console() -> Vec<Route> {
             .access(Access::Open)
             .body::<SignIn>()
             .answer::<SignedIn>(200, "The session. The key is used up.")
-            .error(401, "The key is unknown, used or too old.")
+            .error(401, "The key is unknown, used or expired.")
             .error(413, TOO_LONG)
             .error(415, NOT_JSON)
             .error(503, "#NoRoom"),

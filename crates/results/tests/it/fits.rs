@@ -87,7 +87,7 @@ fn texts_are_cut_between_lines_with_a_note() {
     assert_eq!(
         *note,
         format!(
-            "[Cut: this is the beginning, {} of {} bytes. Next: read_result {{\"id\":\"{id}\",\"offset\":{}}}]",
+            "[Cut: these are the first {} of {} bytes. Next: read_result {{\"id\":\"{id}\",\"offset\":{}}}]",
             text.len(),
             lines().len(),
             text.len()
@@ -95,7 +95,7 @@ fn texts_are_cut_between_lines_with_a_note() {
     );
     let gone = crate::texts(&cut.shown(None)).pop().unwrap();
     assert!(
-        gone.ends_with("The rest is too large to be kept; ask the tool for less]"),
+        gone.ends_with("The rest is too large to keep; ask the tool for less]"),
         "{gone}"
     );
 }
@@ -159,7 +159,7 @@ fn large_images_get_a_note_and_are_readable() {
         [
             "Before".to_owned(),
             format!(
-                "[image/png, 300 kB, is not shown. To get it: read_result {{\"id\":\"{id}\",\"offset\":6}}]"
+                "[Not shown: image/png, 300 kB. To get it: read_result {{\"id\":\"{id}\",\"offset\":6}}]"
             ),
             "After".to_owned(),
             String::new(),
@@ -184,7 +184,7 @@ fn number_of_notes_is_bounded() {
     let texts = texts(&cut.shown(None));
     assert_eq!(texts.len(), 9);
     assert!(
-        texts[8].starts_with("[More of this kind, is not shown"),
+        texts[8].starts_with("[Not shown: more blocks of this kind."),
         "{}",
         texts[8]
     );
@@ -284,7 +284,7 @@ fn required_structured_content_loses_elements() {
     let texts = texts(&cut_.shown(None));
     assert_eq!(texts[0], "Found 500 rows.");
     assert!(
-        texts[1].starts_with("[Cut: this is the beginning, 15 of "),
+        texts[1].starts_with("[Cut: these are the first 15 of "),
         "{}",
         texts[1]
     );

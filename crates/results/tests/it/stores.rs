@@ -101,10 +101,7 @@ fn expired_results_are_removed() {
     let error = store
         .get(OWNER, id.as_str(), at(3600 + 12 * 60))
         .unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "this result was kept until 12 minutes ago"
-    );
+    assert_eq!(error.to_string(), "this result expired 12 min ago");
     assert_eq!(error.hint().unwrap(), "call the tool again");
     assert_eq!(files(folder.path()), Vec::<String>::new());
 

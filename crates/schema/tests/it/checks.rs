@@ -303,63 +303,63 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         r#"{"pth":"x","path":"x"}"#,
-        "arguments.pth is not known; did you mean `path`?",
+        "arguments.pth is unknown; did you mean `path`?",
     ),
     (
         r#"{"zzz":1,"path":"x"}"#,
-        "arguments.zzz is not known; known are `path`, `mode`, `limit`, `tags`, `deep`, `filter`, `target`, `action`",
+        "arguments.zzz is unknown; the known names are `path`, `mode`, `limit`, `tags`, `deep`, `filter`, `target`, `action`",
     ),
     (
         r#"{"path":1}"#,
-        "arguments.path has to be a string, it is 1; write \"1\" in quotation marks",
+        "arguments.path must be a string, not 1; write \"1\" in quotation marks",
     ),
     (
         r#"{"path":"x","limit":"10"}"#,
-        "arguments.limit has to be an integer, it is \"10\"; write 10 without quotation marks",
+        "arguments.limit must be an integer, not \"10\"; write 10 without quotation marks",
     ),
     (
         r#"{"path":"x","limit":"ten"}"#,
-        "arguments.limit has to be an integer, it is \"ten\"",
+        "arguments.limit must be an integer, not \"ten\"",
     ),
     (
         r#"{"path":"x","limit":1.5}"#,
-        "arguments.limit has to be an integer, it is 1.5",
+        "arguments.limit must be an integer, not 1.5",
     ),
     (
         r#"{"path":"x","limit":0}"#,
-        "arguments.limit has to be at least 1, it is 0",
+        "arguments.limit must be at least 1, not 0",
     ),
     (
         r#"{"path":"x","limit":1e9}"#,
-        "arguments.limit has to be at most 100, it is 1e9",
+        "arguments.limit must be at most 100, not 1e9",
     ),
     (
         r#"{"path":"x","limit":null}"#,
-        "arguments.limit has to be an integer, it is null; leave it out, it is not required",
+        "arguments.limit must be an integer, not null; omit it, it is optional",
     ),
     (
         r#"{"path":null}"#,
-        "arguments.path has to be a string, it is null",
+        "arguments.path must be a string, not null",
     ),
     (
         r#"{"path":"x","mode":"reed"}"#,
-        "arguments.mode has to be one of \"read\", \"write\", it is \"reed\"; did you mean \"read\"?",
+        "arguments.mode must be one of \"read\", \"write\", not \"reed\"; did you mean \"read\"?",
     ),
     (
         r#"{"path":"x","tags":"a"}"#,
-        "arguments.tags has to be an array, it is \"a\"; put it in an array, even if it is the only one",
+        "arguments.tags must be an array, not \"a\"; put it in an array, even if it is the only element",
     ),
     (
         r#"{"path":"x","tags":"[\"a\"]"}"#,
-        "arguments.tags has to be an array, it is \"[\\\"a\\\"]\"; pass the value itself, not a string that spells it as JSON",
+        "arguments.tags must be an array, not \"[\\\"a\\\"]\"; pass the value itself, not a string with its JSON text",
     ),
     (
         r#"{"path":"x","tags":["a",2]}"#,
-        "arguments.tags[1] has to be a string, it is 2; write \"2\" in quotation marks",
+        "arguments.tags[1] must be a string, not 2; write \"2\" in quotation marks",
     ),
     (
         r#"{"path":"x","deep":"true"}"#,
-        "arguments.deep has to be a boolean, it is \"true\"; write true without quotation marks",
+        "arguments.deep must be a boolean, not \"true\"; write true without quotation marks",
     ),
     (
         r#"{"path":"x","filter":{}}"#,
@@ -367,15 +367,15 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         r#"{"path":"x","filter":{"from":"a"}}"#,
-        "arguments.filter.from has to have at least 3 characters, it has 1",
+        "arguments.filter.from must have at least 3 characters, but has 1",
     ),
     (
         r#"{"path":"x","filter":[1,2]}"#,
-        "arguments.filter has to be an object, it is an array of 2",
+        "arguments.filter must be an object, not an array of 2",
     ),
     (
         r#"{"path":"x","target":true}"#,
-        "arguments.target has to be a string or an integer or null, it is true",
+        "arguments.target must be a string or an integer or null, not true",
     ),
     (
         r#"{"path":"x","action":{"kind":"open"}}"#,
@@ -383,15 +383,15 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         r#"{"path":"x","action":{"kind":"shut"}}"#,
-        "arguments.action.kind has to be \"open\" or \"close\", it is \"shut\"",
+        "arguments.action.kind must be \"open\" or \"close\", not \"shut\"",
     ),
     (
         r#"{"path":"x","action":"open"}"#,
-        "arguments.action has to be an object, it is \"open\"",
+        "arguments.action must be an object, not \"open\"",
     ),
     (
         r#""{\"path\":1}""#,
-        "arguments has to be an object, it is \"{\\\"path\\\":1}\"; pass the value itself, not a string that spells it as JSON",
+        "arguments must be an object, not \"{\\\"path\\\":1}\"; pass the value itself, not a string with its JSON text",
     ),
 ];
 
@@ -414,7 +414,7 @@ fn odd_names_and_long_values_are_shown_safely() {
     let shown = "x".repeat(60);
     assert_eq!(
         told,
-        format!("arguments[\"\\u{{1b}}[31m\"][\"a b\"] has to be an integer, it is \"{shown}…\"")
+        format!("arguments[\"\\u{{1b}}[31m\"][\"a b\"] must be an integer, not \"{shown}…\"")
     );
 }
 

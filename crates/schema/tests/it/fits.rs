@@ -169,7 +169,7 @@ fn unknown_members_may_be_aliases() {
         assert_eq!(found.arguments.as_str(), given);
         assert_eq!(found.notes, [""; 0]);
         let doubts = found.doubts.unwrap().to_string();
-        assert!(doubts.contains("is not known"), "{doubts}");
+        assert!(doubts.contains("is unknown"), "{doubts}");
     }
     let found = fit(&schema, r#"{"folder":"a","n":"3"}"#).unwrap();
     assert_eq!(found.arguments.as_str(), r#"{"folder":"a","n":3}"#);

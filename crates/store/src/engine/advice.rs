@@ -16,28 +16,30 @@ impl Advice {
     pub(crate) fn about(path: &Path, trouble: &SqliteError) -> Self {
         let path = path.display();
         let action = match trouble {
-            SqliteError::Locked => "close the program that uses it, or wait".to_owned(),
-            SqliteError::Damaged(_) => {
-                "check the disk; several new files were damaged too".to_owned()
-            }
+            SqliteError::Locked => "close the program that has locked it, or wait".to_owned(),
+            SqliteError::Damaged(_) => "check the disk; new files were damaged as well".to_owned(),
             SqliteError::Newer { .. } => {
-                format!("use that newer Switchboard, or move {path} away to begin anew")
+                format!(
+                    "use the newer version of Switchboard, or move {path} away to start with an empty file"
+                )
             }
-            SqliteError::Foreign => format!("choose another home, or move {path} away"),
-            SqliteError::Full => "make room on its disk".to_owned(),
+            SqliteError::Foreign => format!("choose another home directory, or move {path} away"),
+            SqliteError::Full => "free some space on its disk".to_owned(),
             SqliteError::ReadOnly | SqliteError::Make(_) => {
                 "check the permissions of the file and its folder".to_owned()
             }
-            SqliteError::Read(_) => "check that it is there and that you may read it".to_owned(),
+            SqliteError::Read(_) => {
+                "check that the file exists and that you can read it".to_owned()
+            }
             SqliteError::Unreadable(_) => {
-                "ask for something else, or move the file away to begin anew".to_owned()
+                "request other data, or move the file away to start with an empty one".to_owned()
             }
             SqliteError::Other(_) => "check that the disk works and is not full".to_owned(),
         };
         let cause = std::error::Error::source(trouble);
         let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
         Self {
-            message: format!("{path} cannot be used: {trouble}{cause}").into(),
+            message: format!("cannot use {path}: {trouble}{cause}").into(),
             action: action.into(),
         }
     }
@@ -47,12 +49,16 @@ impl Advice {
         let complaint = Self::about(path, trouble);
         match trouble {
             SqliteError::Damaged(_) => {
-                complaint.with_action("keep a copy of it, and check the disk")
+                complaint.with_action("keep a copy of the file, and check the disk")
             }
-            SqliteError::Newer { .. } => complaint.with_action("use that newer Switchboard"),
-            SqliteError::Foreign => complaint.with_action("name the file of a Switchboard"),
+            SqliteError::Newer { .. } => {
+                complaint.with_action("use the newer version of Switchboard")
+            }
+            SqliteError::Foreign => {
+                complaint.with_action("give the path of a file that Switchboard wrote")
+            }
             SqliteError::ReadOnly | SqliteError::Make(_) | SqliteError::Other(_) => {
-                complaint.with_action("check that it is there and that you may read it")
+                complaint.with_action("check that the file exists and that you can read it")
             }
             SqliteError::Locked
             | SqliteError::Full

@@ -136,7 +136,11 @@ impl Memories {
     /// Registers a model. Registering it again is not an error. [`StoreError::Invalid`] if it is
     /// registered with a different number of dimensions.
     pub async fn add_model(&self, fingerprint: &str, dimensions: u32) -> Result<(), StoreError> {
-        bounded("a fingerprint in bytes", fingerprint.len(), NAME_BYTES)?;
+        bounded(
+            "the length of a fingerprint in bytes",
+            fingerprint.len(),
+            NAME_BYTES,
+        )?;
         let most = DIMENSIONS;
         let numbers = usize::try_from(dimensions).unwrap_or(usize::MAX);
         bounded("the number of dimensions", numbers, most)?;
@@ -165,7 +169,7 @@ impl Memories {
     ) -> Result<(), StoreError> {
         bounded("the number of vectors", vectors.len(), VECTORS_PER_WRITE)?;
         if vectors.iter().any(|vector| !vector.scale.is_finite()) {
-            let why = "the scale of a vector is no number";
+            let why = "the scale of a vector must be a finite number";
             return Err(StoreError::Invalid { why });
         }
         let numbers: usize = vectors.iter().map(|vector| vector.numbers.len()).sum();

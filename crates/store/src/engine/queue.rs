@@ -95,7 +95,7 @@ impl Queue {
     pub(crate) fn write(&self, write: Write) -> Result<(), StoreError> {
         if write.bytes() > QUEUED_WRITE_BYTES {
             return Err(StoreError::TooLarge {
-                what: "the write in bytes",
+                what: "the size of a write in bytes",
                 most: QUEUED_WRITE_BYTES,
             });
         }

@@ -38,24 +38,26 @@ const APPLICATION: i64 = 0x5377_4264;
 /// The reason why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SqliteError {
-    #[error("another program holds it locked")]
+    #[error("another program has locked it")]
     Locked,
     #[error("it is damaged")]
     Damaged(#[source] rusqlite::Error),
-    #[error("it was written by a newer Switchboard (version {found}, this one knows {known})")]
+    #[error(
+        "a newer version of Switchboard wrote it (file version {found}, this program reads up to {known})"
+    )]
     Newer { found: i64, known: usize },
     #[error("it is the database of another program")]
     Foreign,
     #[error("the disk is full")]
     Full,
-    #[error("it may not be written to")]
+    #[error("it is read-only")]
     ReadOnly,
-    #[error("it cannot be made")]
+    #[error("it cannot be created")]
     Make(#[source] io::Error),
     #[error("it cannot be read or copied")]
     Read(#[source] io::Error),
     /// The file is intact, but a value in it has an unexpected type or range.
-    #[error("something in it cannot be read")]
+    #[error("a value in it is invalid")]
     Unreadable(#[source] rusqlite::Error),
     #[error("{0}")]
     Other(rusqlite::Error),
@@ -190,7 +192,7 @@ impl Database {
             .connection
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         if let Err(error) = emptied {
-            tracing::debug!(%error, "The log of the store stays beside its file.");
+            tracing::debug!(%error, "The write-ahead log of the store stays beside its file.");
         }
     }
 }

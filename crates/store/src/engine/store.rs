@@ -90,7 +90,7 @@ impl Store {
             writer.run();
         });
         if let Err(error) = spawned {
-            tracing::error!(%error, "The thread of the store cannot be started.");
+            tracing::error!(%error, "Cannot start the thread of the store.");
         }
         let handle = Arc::new(Handle { queue, watcher });
         Self { handle }

@@ -220,7 +220,7 @@ impl WriterThread {
                 match put_aside(&self.path) {
                     Ok(aside) => {
                         let note = format!(
-                            "{} was damaged; it is now {} and a new one was begun",
+                            "{} was damaged: it was renamed to {}, and a new file was created",
                             self.path.display(),
                             aside.display()
                         );
@@ -228,7 +228,7 @@ impl WriterThread {
                         Ok(())
                     }
                     Err(error) => self.wait(&complaint.with_action(&format!(
-                        "move it away yourself, since that failed here ({error})"
+                        "move the file away; Switchboard could not rename it ({error})"
                     ))),
                 }
             }
@@ -316,7 +316,7 @@ impl WriterThread {
 }
 
 fn warn(complaint: &Advice) {
-    tracing::warn!(message = %complaint.message, "The store does not work.");
+    tracing::warn!(message = %complaint.message, "The store is not available.");
 }
 
 impl Drop for WriterThread {
@@ -332,8 +332,8 @@ impl Drop for WriterThread {
         );
         if !gone {
             self.leave(End::GivenUp(Advice {
-                message: "the thread of the store is gone".into(),
-                action: "start Switchboard again, and report this with its log".into(),
+                message: "the thread of the store has ended unexpectedly".into(),
+                action: "restart Switchboard, and report this with its log".into(),
             }));
         }
     }

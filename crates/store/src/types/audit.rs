@@ -79,16 +79,16 @@ pub enum Flaw {
     #[error("the entry is missing")]
     Missing,
     /// The entry was changed, inserted or moved.
-    #[error("the entry, or one before it, is not what was written")]
+    #[error("the entry, or an earlier one, was changed")]
     Changed,
     /// The recorded end of the log is further on.
     #[error("the end of the log was cut off")]
     Cut,
     /// The recorded end of the log is before this entry.
-    #[error("the entry was added without the store")]
+    #[error("the entry was not written by the store")]
     Added,
     /// The recorded end of the log is missing, so that a truncated log cannot be detected.
-    #[error("the note of where the log ends is gone")]
+    #[error("the record of the end of the log is missing")]
     Unended,
 }
 

@@ -18,10 +18,10 @@ pub enum StoreError {
     },
     /// An approval or a memory does not have the version to replace, a new ID exists already, or an
     /// object that the change refers to is gone. Nothing was written.
-    #[error("what is kept was changed by somebody else meanwhile")]
+    #[error("another caller has changed the data in the meantime")]
     Conflict,
     /// The memories are in a damaged file that was set aside. Everything else works.
-    #[error("the memories are in a damaged file that was put aside ({aside})")]
+    #[error("the memories are in a damaged file that was set aside ({aside})")]
     Damaged {
         /// Path of the damaged file; several are separated by commas.
         aside: Arc<str>,
@@ -33,10 +33,10 @@ pub enum StoreError {
         why: &'static str,
     },
     /// Too many queries or writes are queued.
-    #[error("the store has too many questions or writes waiting")]
+    #[error("the store is busy: too many reads or writes are queued")]
     Busy,
     /// The request exceeds a limit.
-    #[error("{what} is more than the store takes at once ({most})")]
+    #[error("{what} exceeds the limit of {most}")]
     TooLarge {
         /// Quantity that exceeds the limit.
         what: &'static str,
@@ -44,7 +44,7 @@ pub enum StoreError {
         most: usize,
     },
     /// The callback that receives exported entries failed.
-    #[error("the exported entries could not be passed on")]
+    #[error("cannot write the exported entries")]
     Export(#[source] Arc<io::Error>),
     /// The store was closed.
     #[error("the store is closed")]
@@ -56,12 +56,12 @@ impl StoreError {
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::Unavailable { action, .. } => (&**action).into(),
-            Self::Conflict => "read it again and decide anew".into(),
-            Self::Damaged { .. } => "run `switchboard memory repair` to bring back what can be read of them, or to begin without them".into(),
-            Self::Invalid { .. } => "correct it and try again".into(),
-            Self::Busy => "ask again in a moment".into(),
-            Self::TooLarge { .. } => "ask for less".into(),
-            Self::Export(_) => "check where they go".into(),
+            Self::Conflict => "read it again and retry".into(),
+            Self::Damaged { .. } => "run `switchboard memory repair` to recover what can be read, or `switchboard memory repair --discard` to start without them".into(),
+            Self::Invalid { .. } => "correct the request and try again".into(),
+            Self::Busy => "try again in a moment".into(),
+            Self::TooLarge { .. } => "send or request less data at once".into(),
+            Self::Export(_) => "check the destination of the export".into(),
             Self::Closed => return None,
         })
     }

@@ -292,7 +292,7 @@ fn missing_or_foreign_file_is_refused() {
     let place = Place::new();
     let refused = verify(&place.file).unwrap_err();
     let hint = refused.hint().unwrap();
-    assert!(hint.contains("check that it is there"), "{hint}");
+    assert!(hint.contains("check that the file exists"), "{hint}");
     assert_eq!(place.names(""), [""; 0]);
 
     std::fs::write(&place.file, "not a database".repeat(500)).unwrap();

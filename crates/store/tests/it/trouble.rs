@@ -56,7 +56,7 @@ async fn newer_file_is_refused_and_left_unchanged() {
     let store = place.open();
     let (message, action, retrying) = failure(&store).await;
     assert!(
-        message.contains("newer Switchboard (version 99"),
+        message.contains("newer version of Switchboard wrote it (file version 99"),
         "{message}"
     );
     assert!(action.contains("switchboard.db"), "{action}");
@@ -161,7 +161,7 @@ async fn impossible_path_is_reported() {
     std::fs::write(&place.file, "").unwrap();
     let store = Store::open(place.file.join("below-a-file.db"));
     let (message, action, retrying) = failure(&store).await;
-    assert!(message.contains("cannot be made"), "{message}");
+    assert!(message.contains("cannot be created"), "{message}");
     assert!(action.contains("permissions"), "{action}");
     assert!(retrying);
     close(&store).await;

@@ -409,7 +409,7 @@ fn held_server_is_shown_with_its_command() {
         &json!({ "name": "held", "server": server }),
     );
     assert_eq!(added.status, 201);
-    browser.until_reads("held start this program");
+    browser.until_reads("held wants to start this program");
     let id = place.waiting()[0]["id"].clone();
     browser.go(&place.url(&format!("approvals/{}", id.as_str().unwrap())));
     for part in [

@@ -443,7 +443,7 @@ fn expired_link_is_explained() {
     browser.go(&place.url("sign-in=00000000000000000000000000000000"));
     browser.until_reads("You could not be signed in.");
     let said = text_of(&browser, ".door .callout");
-    assert!(said.contains("in. This link was used before"), "{said}");
+    assert!(said.contains("in. This link was already used"), "{said}");
     assert!(!said.contains('`') && said.ends_with('.'), "{said}");
     pages(&browser, "link-expired");
 }

@@ -349,7 +349,7 @@ fn damaged_file_is_reported_and_repaired() {
     for page in ["memory", "memory/graph", "memory/store"] {
         browser.go(&place.url(page));
         browser.until_reads("Store: it does not work.");
-        browser.until_reads("put aside");
+        browser.until_reads("set aside");
         browser.until_reads("switchboard memory repair");
     }
     browser.screenshot("memory-damaged");

@@ -173,6 +173,6 @@ fn page_of_an_earlier_run_says_so() {
     // At the usual address the page exists, but does not sign in.
     let (_, key) = place.link.split_once('#').unwrap();
     browser.go(&format!("http://{address}/#{key}"));
-    browser.until_reads("Only the console's own page signs in");
+    browser.until_reads("Only the console's own page can sign in");
     place.open(&browser);
 }

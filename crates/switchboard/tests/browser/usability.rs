@@ -118,7 +118,7 @@ fn suspicious_tool_needs_a_second_look() {
     assert_eq!(row, ["words", "first", "0", "1", "1"], "{table}");
 
     browser.go(&place.url("approvals"));
-    browser.until_reads("words has changed a tool that was approved: lookup");
+    browser.until_reads("words has changed a tool after its approval: lookup");
     let read = browser.text();
     assert!(!read.contains("not approved yet"), "{read}");
     browser.until("document.querySelector('fieldset.decide button:not(:disabled)') !== null");

@@ -109,7 +109,10 @@ fn floods_of_output_leave_bounded_logs() {
     serve.until_known("good");
     let answered = [flood(&serve, "garbage"), flood(&serve, "noise")];
     let log = until("the log says what was dropped", || {
-        Some(log(&home)).filter(|log| log.contains("lines (") && log.contains("more lines ("))
+        Some(log(&home)).filter(|log| {
+            log.contains("dropped lines: ")
+                && log.contains("dropped more lines that are not JSON-RPC: ")
+        })
     });
     assert!(
         log.contains("dropped a line that is not JSON-RPC"),

@@ -138,7 +138,7 @@ fn everything_that_changes_is_held_and_unused() {
     ] {
         let answer = client.request(method, params);
         let message = answer["error"]["message"].as_str().unwrap_or_default();
-        assert!(message.contains("held back"), "{method}: {answer}");
+        assert!(message.contains("is held until"), "{method}: {answer}");
     }
     let shown = own_view(&serve)
         .request("prompts/list", json!({}))

@@ -228,7 +228,7 @@ fn fail_all(serve: &Serve<'_>, hits: &mut Vec<String>) {
     search("call talker__die", format!("{died:?}").as_bytes(), hits);
     let status = client.call("switchboard__get_status", json!({}));
     let status = format!("{status:?}");
-    assert!(status.contains("its owner can read why"), "{status}");
+    assert!(status.contains("the user can read the details"), "{status}");
     assert!(
         !status.contains("bad key") && !status.contains("hello0"),
         "last words reach agents: {status}"

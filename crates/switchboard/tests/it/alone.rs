@@ -131,7 +131,7 @@ files  not running  -      command    npx
         &["add", "box", "--", "x"],
         1,
         "",
-        "error: there is a server \"box\" already\nhint: remove it first, or choose another name\n",
+        "error: the server \"box\" already exists\nhint: remove it first, or choose another name\n",
     );
 }
 
@@ -160,7 +160,7 @@ fn wrong_usage_has_its_own_exit_code() {
         &["add", "a/b", "--", "x"],
         2,
         "",
-        "error: a server's name may not contain / or control characters\nhint: replace them\n",
+        "error: a server's name may not contain / or control characters\nhint: remove these characters\n",
     );
     for args in [
         &["add", "a"][..],

@@ -212,7 +212,7 @@ fn call_waits_until_it_is_approved() {
     let (code, _, err) = run(&place, &["approvals", "reject", id]);
     assert_eq!(code, Some(1), "{err}");
     assert!(
-        err.starts_with("error: it was approved by owner via socket (switchboard, pid "),
+        err.starts_with("error: it was already approved by owner via socket (switchboard, pid "),
         "{err}"
     );
     let (code, _, err) = run(&place, &["approvals", "approve", id, "--yes"]);

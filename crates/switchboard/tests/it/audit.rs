@@ -105,7 +105,9 @@ fn log_records_decisions_and_reveals_changes() {
     let done = place.run(&["audit", "verify"]);
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(
-        done.err.starts_with("error: the log is broken at entry 2: the entry, or one before it, is not what was written\n"),
+        done.err.starts_with(
+            "error: the log is broken at entry 2: the entry, or an earlier one, was changed\n"
+        ),
         "{done:?}"
     );
     let output = place.run(&["audit", "verify", "--json"]);

@@ -128,10 +128,13 @@ fn refused_certificate_is_explained() {
             reason.to_owned()
         };
         for (name, what) in [
-            ("own", "its certificate is refused: it is self-signed"),
+            (
+                "own",
+                "the server's certificate is not trusted: it is self-signed",
+            ),
             (
                 "leaf",
-                "its certificate is refused: it is signed by an authority that is not known here",
+                "the server's certificate is not trusted: its issuer is not a trusted authority",
             ),
         ] {
             until("it has failed", || !reason(name).is_empty());

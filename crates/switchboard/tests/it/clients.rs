@@ -24,7 +24,7 @@ fn with_cursor() -> Place {
 
 const NOTES: &str = "\
 note: `files` is from DIR/user/.cursor/mcp.json
-note: Cursor: `files`: not carried over: autoApprove
+note: Cursor: `files`: not imported: autoApprove
 note: Cursor: skipped `mine`: a server of this name exists
 ";
 
@@ -156,7 +156,7 @@ fn failed_imports_are_reported() {
     assert_eq!(done.code, Some(1));
     assert!(
         done.err
-            .starts_with("error: Cursor has no configuration here\nhint: looked at "),
+            .starts_with("error: Cursor has no configuration\nhint: looked for "),
         "{done:?}"
     );
     place.write("user/.cursor/mcp.json", "{ broken");

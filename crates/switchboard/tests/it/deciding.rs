@@ -136,11 +136,11 @@ fn lost_record_of_approvals_is_restarted() {
     });
     let done = place.run(&["trust"]);
     assert!(
-        done.err.starts_with(
-            "warning: `sky`: the record of which definitions were approved could not be read"
-        ) && done
-            .err
-            .contains("\nhint: start a new record with `switchboard trust approve sky --all`\n"),
+        done.err
+            .starts_with("warning: `sky`: the record of approved definitions cannot be read")
+            && done.err.contains(
+                "\nhint: start a new record with `switchboard trust approve sky --all`\n"
+            ),
         "{done:?}"
     );
     let done = place.run(&["trust", "approve", "sky", "--all", "--yes"]);

@@ -128,7 +128,7 @@ fn servers_that_cannot_start_are_found() {
         (
             "env",
             "env.A: the variable NONESUCH_VARIABLE is not set",
-            "set it where",
+            "set it in the environment of the gateway",
         ),
         (
             "secret",

@@ -51,11 +51,11 @@ fn world_writable_configuration_starts_nothing() {
     let (code, err) = serve(&place);
     assert_eq!(code, Some(1), "{err}");
     assert!(
-        err.contains("every user may change it") && err.contains("chmod go-w"),
+        err.contains("every user can change it") && err.contains("chmod go-w"),
         "{err}"
     );
     let done = place.run(&["doctor"]);
-    assert!(done.out.contains("every user may change it"), "{done:?}");
+    assert!(done.out.contains("every user can change it"), "{done:?}");
     assert!(!ran.exists());
 }
 
@@ -71,7 +71,7 @@ fn edits_do_not_adopt_what_others_wrote() {
     let refused = |args: &[&str]| {
         let done = place.run(args);
         assert_eq!(done.code, Some(1), "{args:?}: {done:?}");
-        assert!(done.err.contains("every user may change it"), "{done:?}");
+        assert!(done.err.contains("every user can change it"), "{done:?}");
         assert!(
             !fs::read_to_string(place.config())
                 .unwrap()

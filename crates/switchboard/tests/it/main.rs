@@ -22,6 +22,7 @@ mod memory;
 mod memory_files;
 mod memory_shared;
 mod questions;
+mod reference;
 mod running;
 mod search;
 mod secrets;

@@ -259,7 +259,7 @@ fn empty_search_is_reported() {
 #[test]
 fn wrong_input_is_explained() {
     either_way(|place| {
-        let missing = "error: there is no memory 'nobody' here\nhint: `switchboard memory list` and `switchboard memory recall` show the IDs\n";
+        let missing = "error: there is no memory 'nobody'\nhint: `switchboard memory list` and `switchboard memory recall` show the IDs\n";
         place.check(&["memory", "show", "nobody"], 1, "", missing);
         place.check(&["memory", "forget", "nobody", "--yes"], 1, "", missing);
         for (args, words) in [
@@ -270,7 +270,7 @@ fn wrong_input_is_explained() {
             ),
             (
                 &["store", "a", "--from", "yesterday"],
-                "valid_from is no time",
+                "valid_from is not a time",
             ),
             (&["store", "a", "--importance", "2"], "importance"),
             (
@@ -287,7 +287,7 @@ fn wrong_input_is_explained() {
             (&["store"], "required"),
             (&["store", "a", "--type", "odd"], "invalid value 'odd'"),
             (&["recall", " "], "the query is empty"),
-            (&["recall", "a", "--as-of", "then"], "as_of is no time"),
+            (&["recall", "a", "--as-of", "then"], "as_of is not a time"),
             (&["recall", "a", "--limit", "0"], "invalid value '0'"),
             (&["list", "--all", "--limit", "3"], "cannot be used with"),
             (&["forget"], "required"),

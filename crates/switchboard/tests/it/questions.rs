@@ -213,7 +213,7 @@ fn a_question_is_answered() {
     );
     let show = place.run(&["approvals", "show", first]);
     for part in [
-        "\nwarning: asks for something that looks like a password: field `password`\n",
+        "\nwarning: the field `password` seems to ask for a password or key\n",
         "\nmessage\n  Who are you⟨U+202E⟩?\n",
         "\nfield name\n  Your name\n  text, required\n",
         "\nfield age\n  a whole number, 0 to 200, optional\n",
@@ -224,13 +224,13 @@ fn a_question_is_answered() {
     let approve =
         |more: &[&str]| place.run(&[&["approvals", "approve", first, "--yes"], more].concat());
     for (more, why) in [
-        (&[][..], "name has to be answered"),
+        (&[][..], "name is required"),
         (
             &["--field", "name=Ada", "--field", "age=300"],
-            "age has to be at most 200",
+            "age must be at most 200",
         ),
         (&["--field", "nmae=Ada"], "did you mean `name`?"),
-        (&["--content", r#"{"name": 1}"#], "name has to be a text"),
+        (&["--content", r#"{"name": 1}"#], "name must be a string"),
         (&["--content", "[]"], "not a JSON object"),
         (&["--edit"], "--edit applies only to"),
     ] {
@@ -326,7 +326,7 @@ fn url_is_shown_and_never_opened() {
         "{seen}"
     );
     assert!(
-        seen.contains("warning: the address has a name before the `@`"),
+        seen.contains("warning: the address has a user name before the `@`"),
         "{seen}"
     );
     assert!(!place.user().join("opened").exists());

@@ -81,7 +81,7 @@ fn the_life_of_a_server() {
         &["add", "echo", "--", "x"],
         1,
         "",
-        "error: there is a server \"echo\" already\nhint: remove it first, or choose another name\n",
+        "error: the server \"echo\" already exists\nhint: remove it first, or choose another name\n",
     );
     check_list(&place);
     place.check(
@@ -399,7 +399,7 @@ fn refusal_without_a_challenge_is_not_about_credentials() {
     for said in [
         "the server refused the connection: ",
         "HTTP 403 Forbidden",
-        "write `localhost` in place of `127.0.0.1` in its `url`",
+        "write `localhost` instead of `127.0.0.1` in its `url`",
         says,
     ] {
         assert!(done.out.contains(said), "{done:?}");
@@ -429,7 +429,7 @@ fn doctor_reports_a_retrying_server() {
         bad["state"] == "starting" && bad["reason"].is_string()
     });
     let done = place.run(&["doctor"]);
-    let found = "warning  server:bad: it is starting: it failed before: ";
+    let found = "warning  server:bad: it is starting: the last attempt failed: ";
     assert!(done.out.contains(found), "{done:?}");
     assert!(done.out.contains("Error: broken"), "{done:?}");
 }

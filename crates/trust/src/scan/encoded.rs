@@ -93,8 +93,8 @@ pub(super) fn turned(text: &str, words: &Words) -> [(Words, &'static str); 2] {
     });
     let backwards: String = text.chars().rev().collect();
     [
-        (shifted, "letters that are shifted by thirteen"),
-        (Words::of(&backwards), "letters in reverse order"),
+        (shifted, "ROT13"),
+        (Words::of(&backwards), "reversed letters"),
     ]
 }
 

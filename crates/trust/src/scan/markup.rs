@@ -114,12 +114,13 @@ const STYLES: [&str; 8] = [
     "opacity: 0",
 ];
 
-const COMMENT: &str = "it holds a comment, which a model reads and a page does not show";
-const LOUD_TAG: &str = "it puts text into a made-up tag to give it weight";
-const FRAME_TAG: &str = "it imitates the marks by which a model's prompt is structured";
-const STYLE: &str = "it holds text that is styled not to be shown";
-const IMAGE: &str = "it has a picture fetched from an address that carries data away";
-const AWAY: &str = "it pushes text out of sight with white space";
+const COMMENT: &str =
+    "it contains a comment, which a model reads but a rendered page does not show";
+const LOUD_TAG: &str = "it wraps text in a made-up tag to emphasise it";
+const FRAME_TAG: &str = "it imitates the delimiters of a model's prompt";
+const STYLE: &str = "it contains text that is styled to be invisible";
+const IMAGE: &str = "it contains an image whose address carries data away";
+const AWAY: &str = "it pushes text out of sight with whitespace";
 
 /// Finds suspicious markup in a text, each kind once.
 pub(super) fn find(text: &str) -> Vec<Mark> {

@@ -111,23 +111,24 @@ fn smuggled(text: &str) -> Option<String> {
         .then(|| show::excerpt(&String::from_utf8_lossy(&bytes), 0))
 }
 
-const TAGS: &str = "it holds tag characters, which a model reads as letters and nobody sees";
-const ZERO_WIDTH: &str = "it holds characters of no width where no script needs them, which can carry a message or break \
-     a word apart";
-const SOFT: &str = "it holds soft hyphens, which are not shown but within a broken line";
-const STRAY: &str = "it holds a character of no width at the edge of a word";
+const TAGS: &str =
+    "it contains tag characters, which a model reads as letters but the user cannot see";
+const ZERO_WIDTH: &str = "it contains zero-width characters where no script needs them, which can carry a message or \
+     split a word";
+const SOFT: &str = "it contains soft hyphens, which are visible only at the end of a line";
+const STRAY: &str = "it contains a zero-width character at the edge of a word";
 const SELECTORS: &str =
-    "it holds variation selectors after what has no variants, which can carry a message";
-const FILLERS: &str = "it holds letters or marks that are never shown";
-const PRIVATE: &str = "it holds characters for private use, which mean what two sides agreed on";
+    "it contains variation selectors after characters without variants, which can carry a message";
+const FILLERS: &str = "it contains letters or marks that are never visible";
+const PRIVATE: &str = "it contains private-use characters, whose meaning is not public";
 const DIRECTION: &str =
-    "it turns the direction of the text, so that it reads otherwise than it looks";
-const MARKS: &str = "it holds marks of direction in a text that has only one direction";
-const ESCAPES: &str = "it holds control sequences, by which a terminal hides or replaces text";
-const CONTROLS: &str = "it holds control characters";
-const BREAKS: &str = "it holds unusual line breaks";
-const STACKS: &str = "it stacks marks on letters, which cover the text around them";
-const HALF: &str = "it holds halves of characters, which stand for nothing";
+    "it changes the direction of the text, so that the text is not what it seems to be";
+const MARKS: &str = "it contains direction marks in a text that has only one direction";
+const ESCAPES: &str = "it contains control sequences, with which a terminal hides or replaces text";
+const CONTROLS: &str = "it contains control characters";
+const BREAKS: &str = "it contains unusual line breaks";
+const STACKS: &str = "it stacks marks on letters, which cover the surrounding text";
+const HALF: &str = "it contains lone surrogates, which stand for no character";
 
 fn note(found: &mut Vec<Unseen>, kind: Kind, severity: Severity, says: &'static str, at: usize) {
     match found.iter_mut().find(|one| one.says == says) {

@@ -160,7 +160,7 @@ fn duplicate_member_hides_nothing() {
     assert_eq!(diff.changes.len(), 1);
     let shown = diff.to_string();
     assert!(
-        shown.contains("+ 2 members of this name\n  + \"evil\"\n"),
+        shown.contains("+ 2 members with this name\n  + \"evil\"\n"),
         "{shown}"
     );
 }
@@ -195,7 +195,7 @@ fn many_changes_are_counted() {
     assert_eq!(diff.changes.len(), 501);
     assert!(
         diff.to_string()
-            .ends_with("and more\n  + 500 further changes\n")
+            .ends_with("and more\n  + further changes: 500\n")
     );
 }
 

@@ -108,9 +108,9 @@ fn problems_of_a_file_are_reported() {
     fs::write(dir.join("math.json"), file).unwrap();
 
     let says = |server| folder::load(dir, server).unwrap_err().to_string();
-    assert!(says("math").contains("held until it is approved again"));
+    assert!(says("math").contains("held until you approve it"));
     assert!(
-        says("physics").contains("not called \"math.json\"")
+        says("physics").contains("in a file named \"math.json\"")
             || says("physics").contains("\"math.json\"")
     );
     assert!(says("other").contains("not a record"));

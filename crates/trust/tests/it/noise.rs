@@ -179,7 +179,7 @@ fn diff_lists_differences_that_do_not_count() {
     assert_eq!(
         shown,
         "description\n  - Searches the issues.\n  + Searches the issues{+ of all+}.\n\
-         (not counted)\n  + another order of parameters.fields.default, inputSchema.required\n"
+         (ignored)\n  + different order of parameters.fields.default, inputSchema.required\n"
     );
 }
 

@@ -277,7 +277,7 @@ fn damaged_pins_hold_everything_under_any_policy() {
     for policy in [Policy::First, Policy::Ask, Policy::Always] {
         let mut pins = Pins::damaged("math", "math-server");
         assert!(pins.is_of("math-server"));
-        assert!(pins.note().unwrap().contains("could not be read"));
+        assert!(pins.note().unwrap().contains("cannot be read"));
         let held = [Verdict::Held(Why::New); 2];
         assert_eq!(judge(&mut pins, policy, &tools), held);
         pins.approve("a", None, 1).unwrap();

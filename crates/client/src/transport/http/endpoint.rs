@@ -54,7 +54,7 @@ pub enum HttpConfigError {
         reason: String,
     },
     /// The scheme of the URL is neither `http` nor `https`.
-    #[error("the address starts with `{scheme}:`, expected http: or https:")]
+    #[error("the URL must start with http: or https:, not `{scheme}:`")]
     Scheme {
         /// The scheme.
         scheme: String,
@@ -78,7 +78,7 @@ pub enum HttpConfigError {
         name: String,
     },
     /// TLS cannot be set up, usually because no root certificates are installed.
-    #[error("TLS cannot be set up: {reason}")]
+    #[error("cannot set up TLS: {reason}")]
     Tls {
         /// The cause.
         reason: String,
@@ -174,7 +174,7 @@ impl Endpoint {
     ) -> Result<Url, (String, Option<Arc<str>>)> {
         let mut target = base
             .join(reference)
-            .map_err(|error| (format!("names an address that is none ({error})"), None))?;
+            .map_err(|error| (format!("leads to an invalid address ({error})"), None))?;
         if target.origin() != self.url.origin() {
             let target = failure::said(display(&target).as_bytes());
             let reason =
@@ -435,7 +435,7 @@ mod tests {
             resolve("https://[")
                 .unwrap_err()
                 .0
-                .contains("names an address that is none")
+                .contains("leads to an invalid address")
         );
     }
 

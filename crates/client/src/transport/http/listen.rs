@@ -77,7 +77,7 @@ impl Listener {
                 }
                 Ok(response) if !is_transient(response.status()) => {
                     let status = response.status().as_u16();
-                    tracing::debug!(target: "switchboard::transport", status, "the server offers no stream");
+                    tracing::debug!(target: "switchboard::transport", status, "The server offers no event stream.");
                     return Ok(());
                 }
                 Ok(_) | Err(_) => self.failures = self.failures.saturating_add(1),

@@ -95,7 +95,7 @@ impl Peer {
             .ok()
             .and_then(Result::ok)
             .map(|response| response.status().as_u16());
-        tracing::debug!(target: "switchboard::transport", server = self.endpoint.address(), status, "session ended");
+        tracing::debug!(target: "switchboard::transport", server = self.endpoint.address(), status, "Session ended.");
     }
 }
 

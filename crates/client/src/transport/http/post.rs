@@ -114,7 +114,7 @@ impl Post {
             None => self.failed(None, &format!("not accepted within {limit:?}")),
         };
         self.peer.endpoint.undelivered.report(|missed| {
-            tracing::warn!(target: "switchboard::transport", problem = &*problem.message, missed, "message not delivered");
+            tracing::warn!(target: "switchboard::transport", problem = &*problem.message, missed, "Message not delivered.");
         });
     }
 
@@ -162,11 +162,11 @@ impl Post {
             Some(EVENTS) => self.follow(id, response).await,
             Some(JSON) | None => self.take(id, response).await,
             Some(_) if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) => {
-                Err(self.end(Some(status), "accepted, and not answered"))
+                Err(self.end(Some(status), "accepted without a response"))
             }
             Some(other) => {
                 let reason =
-                    "the answer is neither JSON nor an event stream; is this an MCP server?";
+                    "the response is neither JSON nor an event stream; is this an MCP server?";
                 let failure = self.failed(Some(status), reason);
                 Err(saying(failure, other.as_bytes()))
             }
@@ -208,16 +208,22 @@ impl Post {
                     .await?);
             }
             Err(error) => {
-                return Err(self.end(status, &format!("the answer broke off: {}", cause(&error))));
+                return Err(self.end(
+                    status,
+                    &format!("the response was cut off: {}", cause(&error)),
+                ));
             }
         };
         if body.trim_ascii().is_empty() {
-            return Err(self.end(status, "accepted, and not answered"));
+            return Err(self.end(status, "accepted without a response"));
         }
         if answered(&body).contains(&id) {
             return Ok(self.frame(id, body).await?);
         }
-        let end = saying(self.failed(status, "not the answer to this request"), &body);
+        let end = saying(
+            self.failed(status, "not the response to this request"),
+            &body,
+        );
         self.frame(id, body).await?;
         Err(end)
     }
@@ -251,7 +257,7 @@ impl Post {
                     Ok(response) => {
                         let status = response.status();
                         reason =
-                            format!("the stream broke, and to resume it failed with HTTP {status}");
+                            format!("the stream broke and could not be resumed: HTTP {status}");
                         if !is_transient(status) {
                             return Err(self.end(None, &reason));
                         }
@@ -260,7 +266,7 @@ impl Post {
                         RequestError::Unreachable(cause)
                         | RequestError::Failed { reason: cause, .. },
                     ) => {
-                        reason = format!("the stream broke, and to resume it failed: {cause}");
+                        reason = format!("the stream broke and could not be resumed: {cause}");
                     }
                 }
             };
@@ -295,11 +301,13 @@ impl Post {
                         .await?;
                 }
                 Next::End(None) => {
-                    return Ok(Some("the stream ended before the answer".to_owned()));
+                    return Ok(Some("the stream ended before the response".to_owned()));
                 }
                 Next::End(Some(error)) => {
                     let cause = cause(&error);
-                    return Ok(Some(format!("the stream broke before the answer: {cause}")));
+                    return Ok(Some(format!(
+                        "the stream broke before the response: {cause}"
+                    )));
                 }
             }
         }
@@ -361,10 +369,10 @@ impl Post {
                 }
                 Some(Err(down)) => {
                     let reason = tracing::field::display(&down);
-                    tracing::debug!(target: "switchboard::transport", reason, "not HTTP+SSE either");
+                    tracing::debug!(target: "switchboard::transport", reason, "The server does not support HTTP+SSE either.");
                 }
                 None => {
-                    tracing::debug!(target: "switchboard::transport", "no answer to GET either");
+                    tracing::debug!(target: "switchboard::transport", "The server did not respond to GET either.");
                 }
             }
         }

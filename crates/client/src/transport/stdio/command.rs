@@ -137,7 +137,7 @@ impl Command {
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err(io::Error::other("the child has no pipes"));
+            return Err(io::Error::other("the child process has no pipes"));
         };
         let last_words = Arc::new(Mutex::new(VecDeque::new()));
         let reading = tokio::spawn(read_stderr(
@@ -226,7 +226,7 @@ async fn read_stderr(
             };
             // A panic must not stop the reading: the server would block on a full pipe.
             if catch_unwind(AssertUnwindSafe(|| handler(&line))).is_err() {
-                tracing::error!(target: "switchboard::handler", "a handler of standard error panicked");
+                tracing::error!(target: "switchboard::handler", "A standard error handler panicked.");
             }
             let mut last = last_words.lock();
             if last.len() == LAST_WORDS {
@@ -260,7 +260,7 @@ impl ProcessGuard for CommandGuard {
 
     fn explain(&self) -> String {
         let mut message = match self.status {
-            Some(status) => format!("the server ended ({status})"),
+            Some(status) => format!("the server exited ({status})"),
             None => "the server closed its pipes".to_owned(),
         };
         let last = self.last_words.lock();

@@ -464,7 +464,7 @@ async fn answers_that_are_not_an_object_are_refused() {
         let call = client.send("tools/call", back).await;
         let answer = client.finish(&call).await.json;
         let refusal = refusal_of(&answer);
-        assert!(refusal.contains("has to be an object"), "{given}: {answer}");
+        assert!(refusal.contains("must be an object"), "{given}: {answer}");
         assert_eq!(stage.calls(), calls, "{given}");
     }
     rig.stop().await;

@@ -196,7 +196,7 @@ async fn failed_model_is_an_error_for_the_server() {
     let result = client.finish(&call).await.json;
     let error = told(&result["result"])["q"]["error"].clone();
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains("the model could not answer"), "{error}");
+    assert!(message.contains("the model failed to answer"), "{error}");
     assert!(!message.contains("sk-test-key"), "{error}");
     let over = rig.until_status(&asked["id"], "failed").await;
     assert!(over["error"].as_str().unwrap().contains("401"), "{over}");

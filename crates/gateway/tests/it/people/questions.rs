@@ -248,7 +248,10 @@ async fn questions_wait_for_remembered_decisions() {
     let answer = client.finish(&call).await.json;
     let error = told(&answer["result"])["q"]["error"].clone();
     let said = error["message"].as_str().unwrap_or_default();
-    assert!(said.contains("what was decided before"), "{answer}");
+    assert!(
+        said.contains("the remembered decisions are unknown"),
+        "{answer}"
+    );
     rig.stop().await;
 }
 

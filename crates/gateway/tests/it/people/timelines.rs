@@ -103,7 +103,7 @@ async fn unanswered_request_expires_with_an_error() {
     let result = client.finish(&call).await.json;
     let error = told(&result["result"])["q"]["error"].clone();
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains("no person answered within"), "{error}");
+    assert!(message.contains("no approver answered within"), "{error}");
     let id = &over["id"];
     let late = rig.decide(id, "respond", json!({ "text": "Oh." })).await;
     let detail = late.problem(409);

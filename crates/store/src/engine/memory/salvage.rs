@@ -88,7 +88,7 @@ impl Memories {
         self.store.submit(write, answered).await?;
         for path in paths {
             if let Err(error) = rename_aside(path, ending) {
-                tracing::warn!(%error, path = %path.display(), "A damaged file keeps its name.");
+                tracing::warn!(%error, path = %path.display(), "Cannot rename a damaged file.");
             }
         }
         Ok(())
@@ -114,8 +114,8 @@ impl Memories {
         });
         if let Err(error) = spawned {
             return Err(StoreError::Unavailable {
-                message: format!("the damaged file cannot be read: {error}").into(),
-                action: "try again when the machine has less to do".into(),
+                message: format!("cannot start a thread to read the damaged file: {error}").into(),
+                action: "try again when the machine is less busy".into(),
             });
         }
         let mut rows: HashMap<u64, u64> = HashMap::new();

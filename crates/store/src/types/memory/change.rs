@@ -233,14 +233,16 @@ impl MemoryChange {
                 mentions,
             } => {
                 if version.id != *id {
-                    return invalid("a memory's new version has another id than the memory");
+                    return invalid("the new version of a memory has a different ID");
                 }
                 if version.version.is_some_and(|next| next <= *was) {
-                    return invalid("a memory's new version has no greater number than its last");
+                    return invalid(
+                        "the number of a new version must be greater than that of the last version",
+                    );
                 }
                 version.check(mentions)
             }
-            Self::Delete { id } => name("an id", id),
+            Self::Delete { id } => name("the length of an ID in bytes", id),
             Self::Entity {
                 id,
                 scope,
@@ -251,18 +253,22 @@ impl MemoryChange {
                 ..
             } => {
                 for text in [id, called, key].into_iter().chain(kind) {
-                    name("a name of an entity", text)?;
+                    name("the length of an entity name in bytes", text)?;
                 }
                 let description = length(description.as_ref());
-                bounded("a description in bytes", description, DESCRIPTION_BYTES)?;
+                bounded(
+                    "the length of a description in bytes",
+                    description,
+                    DESCRIPTION_BYTES,
+                )?;
                 scope.check()
             }
             Self::Relation {
                 id, kind, weight, ..
             } => {
-                name("an id", id)?;
-                name("a kind of relation", kind)?;
-                fraction("the weight of a relation is not between 0 and 1", *weight)
+                name("the length of an ID in bytes", id)?;
+                name("the length of a relation type in bytes", kind)?;
+                fraction("the weight of a relation must be from 0 to 1", *weight)
             }
             Self::DeleteEntity { .. } | Self::DeleteRelation { .. } | Self::Clear => Ok(()),
         }
@@ -281,19 +287,27 @@ impl NewVersion {
             .into_iter()
             .chain(&self.superseded_by)
         {
-            name("an id or a kind", text)?;
+            name("the length of an ID or type in bytes", text)?;
         }
-        bounded("a memory in bytes", self.content.len(), CONTENT_BYTES)?;
+        bounded(
+            "the length of a memory in bytes",
+            self.content.len(),
+            CONTENT_BYTES,
+        )?;
         let metadata = length(self.metadata.as_ref());
-        bounded("the metadata in bytes", metadata, METADATA_BYTES)?;
+        bounded(
+            "the length of the metadata in bytes",
+            metadata,
+            METADATA_BYTES,
+        )?;
         let reason = length(self.reason.as_ref());
-        bounded("the reason in bytes", reason, REASON_BYTES)?;
-        fraction("the importance is not between 0 and 1", self.importance)?;
+        bounded("the length of the reason in bytes", reason, REASON_BYTES)?;
+        fraction("the importance must be from 0 to 1", self.importance)?;
         if self.version == Some(0) {
-            return invalid("the versions of a memory begin with 1");
+            return invalid("the version numbers of a memory start at 1");
         }
         let most = MENTIONS_PER_VERSION;
-        bounded("the number of entities mentioned", mentions.len(), most)?;
+        bounded("the number of mentioned entities", mentions.len(), most)?;
         for mention in mentions {
             let NewMention {
                 id,
@@ -303,7 +317,7 @@ impl NewVersion {
                 ..
             } = mention;
             for text in [id, called, key].into_iter().chain(kind) {
-                name("a name of an entity", text)?;
+                name("the length of an entity name in bytes", text)?;
             }
         }
         self.scope.check()
@@ -313,7 +327,7 @@ impl NewVersion {
 impl Scope {
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let mut names = self.names().into_iter().flatten();
-        names.try_for_each(|text| name("a name of a scope", text))
+        names.try_for_each(|text| name("the length of a scope name in bytes", text))
     }
 }
 

@@ -371,7 +371,7 @@ async fn repair_reports_a_damaged_file_that_disappeared() {
         panic!("{refused:?}");
     };
     assert!(
-        message.contains("damaged-") && action.contains("there"),
+        message.contains("damaged-") && action.contains("exists"),
         "{message}; {action}"
     );
     within(memories.discard_damaged()).await.unwrap();

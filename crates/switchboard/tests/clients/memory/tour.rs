@@ -380,10 +380,10 @@ impl Tour {
             one.contains("Ünïcode & spaces") && !one.contains("Utrecht"),
             "{one}"
         );
-        assert!(one.contains("\n1 memories."), "{one}");
+        assert!(one.contains("\nMemories: 1."), "{one}");
         assert_eq!(agent.prompt(json!({ "namespace": "a b&c=d/é" })), one);
         let none = agent.reads("memory://digest?namespace=find&user_id=nobody");
-        assert!(none.contains("Nothing yet"), "{none}");
+        assert!(none.contains("No memories yet"), "{none}");
         let text = agent.reads(&format!("memory://memories/{id}"));
         assert!(
             text.contains("Ünïcode & spaces: 100% \"fine\"") && text.contains(&id),

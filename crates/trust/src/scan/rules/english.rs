@@ -8,25 +8,24 @@
 use super::Rules;
 use crate::scan::{Kind, Severity};
 
-const OVERRIDE: &str = "it tells the model to drop the instructions that it was given";
-const PERSONA: &str = "it tells the model to be something else or to speak as somebody else";
-const PROMPT: &str = "it asks the model for its own instructions";
-const AUTHORITY: &str =
-    "it claims to stand above other instructions, or to come from somebody it does not";
-const SECRECY: &str = "it tells the model to keep something from the user";
+const OVERRIDE: &str = "it tells the model to ignore its instructions";
+const PERSONA: &str = "it tells the model to take on another identity";
+const PROMPT: &str = "it asks the model to reveal its instructions";
+const AUTHORITY: &str = "it claims priority over other instructions, or a false origin";
+const SECRECY: &str = "it tells the model to hide something from the user";
 const LEFT_OUT: &str = "it tells the model what to leave out of its answer";
 const DECEIT: &str = "it tells the model to deceive the user";
-const SECRETS: &str = "it asks for keys, passwords or files that hold them";
+const SECRETS: &str = "it asks for keys, passwords or files that contain them";
 const CONVERSATION: &str = "it asks for the conversation with the user";
-const SENDING: &str = "it has something sent on to another place";
-const REDIRECT: &str = "it changes who receives something";
+const SENDING: &str = "it tells the model to send data to another place";
+const REDIRECT: &str = "it changes the recipient of data";
 const OTHERS: &str = "it tells the model not to use other tools";
-const REGARDLESS: &str = "it tells the model to act whatever the user says";
-const FIRST: &str = "it wants to be used before, or instead of, all other tools";
-const ALWAYS: &str = "it wants to be used at every message";
+const REGARDLESS: &str = "it tells the model to act regardless of what the user says";
+const FIRST: &str = "it asks to be used before, or instead of, all other tools";
+const ALWAYS: &str = "it asks to be used for every message";
 const NO_QUESTION: &str = "it tells the model not to ask the user first";
-const BOTHER: &str = "it tells the model that the user need not hear of something";
-const TO_THE_MODEL: &str = "it speaks to the model rather than about the tool";
+const BOTHER: &str = "it tells the model that the user need not know about something";
+const TO_THE_MODEL: &str = "it addresses the model instead of describing the tool";
 
 const fn rules(
     kind: Kind,

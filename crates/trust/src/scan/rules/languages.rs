@@ -11,7 +11,7 @@ pub(super) const RULES: &[Rules] = &[
     Rules {
         kind: Kind::Override,
         severity: Severity::Danger,
-        says: "it tells the model to drop the instructions that it was given (in another language)",
+        says: "it tells the model to ignore its instructions (in another language)",
         lines: &[
             // German
             "ignoriere|ignorier|ignorieren|vergiss|vergessen|missachte|missachten|verwirf ..5 anweisung*|instruktion*|vorgabe*|regeln|befehle|richtlinien|systemprompt*",
@@ -63,7 +63,7 @@ pub(super) const RULES: &[Rules] = &[
     Rules {
         kind: Kind::Secrecy,
         severity: Severity::Danger,
-        says: "it tells the model to keep something from the user (in another language)",
+        says: "it tells the model to hide something from the user (in another language)",
         lines: &[
             // German
             "nutzer*|benutzer*|anwender*|user ..6 nicht|nichts|nie|niemals|keinesfalls|kein* ..4 mitteil*|sagen|erzahl*|informier*|verrat*|erwahn*|wissen|merken|erfahren|mit|zeigen|davon",

@@ -11,7 +11,7 @@ pub(super) const RULES: &[Rules] = &[
     Rules {
         kind: Kind::Exfiltration,
         severity: Severity::Danger,
-        says: "it asks for what is in a file or a variable that holds keys",
+        says: "it asks for the contents of a file or variable that holds keys",
         lines: &[
             // Arguments that must contain it.
             "must|should|shall|has_to|have_to|needs_to|need_to ..1 contain|include|hold|carry|equal|repeat|quote ..6 asecretfile|ausualsecretfile",
@@ -40,13 +40,13 @@ pub(super) const RULES: &[Rules] = &[
     Rules {
         kind: Kind::Exfiltration,
         severity: Severity::Warn,
-        says: "it names a file that holds keys or passwords",
+        says: "it mentions a file that holds keys or passwords",
         lines: &["asecretfile"],
     },
     Rules {
         kind: Kind::Exfiltration,
         severity: Severity::Note,
-        says: "it names a file or a variable that may hold keys",
+        says: "it mentions a file or variable that may hold keys",
         lines: &["ausualsecretfile|asecretkey|asecretvalue"],
     },
 ];

@@ -37,7 +37,7 @@ pub(crate) fn read_damaged(
             Ok(damaged.read(each))
         }
         Look::Lost => {
-            let problem = "the beginning of the file, which says where all is, was damaged";
+            let problem = "the header of the file, which locates its tables, was damaged";
             let mended = RepairedCopy::of(path)?;
             let connection = mended.connect();
             let path = match connection {
@@ -101,8 +101,8 @@ impl DamagedFile {
             each(Piece::Relation(decode::relation(place, values)?));
             Some(())
         });
-        self.complain(homeless, "memories and entities are without their scope");
-        self.complain(blank, "memories have gaps in their text");
+        self.complain(homeless, "memories and entities that have lost their scope");
+        self.complain(blank, "memories with gaps in their text");
         self.problems
     }
 
@@ -131,9 +131,9 @@ impl DamagedFile {
             .rows()
             .map(|rows| rows.saturating_sub(back.len() as u64));
         match lost {
-            Some(lost) => self.complain(lost, &format!("{what} cannot be read")),
+            Some(lost) => self.complain(lost, &format!("{what} that cannot be read")),
             None => self.problems.push(
-                format!("{what} had to be looked for: some may be missing, or deleted ones back")
+                format!("{what} were found by searching the whole file: some may be missing, and deleted ones may be back")
                     .into(),
             ),
         }
@@ -166,7 +166,7 @@ impl DamagedFile {
                     note(mention);
                 }
             });
-            let problem = "which memories mention what may not be complete";
+            let problem = "the links from memories to entities may be incomplete";
             self.problems.push(problem.into());
         }
         for mentions in all.values_mut() {
@@ -177,7 +177,7 @@ impl DamagedFile {
 
     fn complain(&mut self, count: u64, what: &str) {
         if count > 0 {
-            self.problems.push(format!("up to {count} {what}").into());
+            self.problems.push(format!("{what}: up to {count}").into());
         }
     }
 }

@@ -202,7 +202,7 @@ impl Commit<'_> {
             return Ok(Ok(()));
         }
         Ok(Err(StoreError::Invalid {
-            why: "the vectors of this model are known to have other dimensions",
+            why: "the stored vectors of this model have a different number of dimensions",
         }))
     }
 
@@ -247,7 +247,7 @@ impl Commit<'_> {
         for vector in vectors {
             if vector.numbers.len() != dimensions {
                 return Ok(Err(StoreError::Invalid {
-                    why: "a vector does not have the dimensions of its model",
+                    why: "a vector does not have the number of dimensions of its model",
                 }));
             }
             bytes.clear();
