@@ -315,7 +315,7 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         r#"{"path":"x","limit":"10"}"#,
-        "arguments.limit must be an integer, not \"10\"; write 10 without quotation marks",
+        "arguments.limit must be an integer, not \"10\"; pass 10 as a number, not as a string",
     ),
     (
         r#"{"path":"x","limit":"ten"}"#,
@@ -359,7 +359,7 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         r#"{"path":"x","deep":"true"}"#,
-        "arguments.deep must be a boolean, not \"true\"; write true without quotation marks",
+        "arguments.deep must be a boolean, not \"true\"; pass true as a boolean, not as a string",
     ),
     (
         r#"{"path":"x","filter":{}}"#,
