@@ -325,7 +325,7 @@ fn fit(link: &Link, name: &str, given: &Given) -> Result<Raw, Error> {
         let wrong = wrong.to_string().replace('\n', "\n  ");
         let shape = describe::shape(&tool).replace('\n', "\n  ");
         let message =
-            format!("the arguments for `{name}` are invalid, and it was not called\n  {wrong}");
+            format!("the arguments of `{name}` are invalid, so it was not called\n  {wrong}");
         Error::usage(message).hint(format!("expected arguments\n  {shape}"))
     })
 }

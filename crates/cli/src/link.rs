@@ -334,6 +334,16 @@ mod tests {
         gateway.join().unwrap();
     }
 
+    #[test]
+    fn socket_path_that_is_too_long_is_explained() {
+        let long = PathBuf::from("/").join("x".repeat(120));
+        let home = Home::locate(Some(&long), None).unwrap();
+        let failure = Link::find(&home).unwrap_err();
+        assert!(failure.is_unreachable(), "{failure}");
+        assert!(failure.message().contains("bytes"), "{failure}");
+        assert_eq!(failure.advice(), Some("give a shorter --home DIR"));
+    }
+
     /// The gateway responds one byte at a time, without an end.
     #[test]
     fn trickling_response_times_out() {

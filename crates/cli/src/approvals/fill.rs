@@ -125,7 +125,7 @@ fn ask(form: &Form) -> Result<Raw, Error> {
         ))?;
         if field.is_secret() {
             print::warn(
-                "this looks like a password or key, and the server receives it as you type it; press Ctrl-D to cancel if you are not sure",
+                "this looks like a password or key, and the server receives it as you type it; if you are not sure, leave it empty or press Ctrl-D to cancel",
             );
         }
         loop {
