@@ -430,7 +430,7 @@ fn long_lists_of_choices_are_truncated() {
     let choices: Vec<_> = (0..50).map(|n| format!("\"choice{n}\"")).collect();
     let told = check(&format!("{{\"enum\":[{}]}}", choices.join(",")), "1").unwrap_err();
     assert!(
-        told.contains("\"choice11\", … (50 in all), it is 1"),
+        told.contains("\"choice11\", … (50 in total), not 1"),
         "{told}"
     );
 }
