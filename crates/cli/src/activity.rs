@@ -71,7 +71,7 @@ pub fn run(home: &Home, args: &ActivityArgs) -> Result<(), Error> {
     }
     let Activity { activity } = answer
         .read_owned()
-        .map_err(|error| Error::new(format!("the gateway's list is not understood: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot parse the gateway's response: {error}")))?;
     if activity.is_empty() {
         // A removed server may still have calls, so the name is checked only if there are none.
         if let Some(target) = &target {
@@ -79,9 +79,9 @@ pub fn run(home: &Home, args: &ActivityArgs) -> Result<(), Error> {
         }
         let is_narrowed = args.target.is_some() || args.failed || args.search.is_some();
         print::say(if is_narrowed {
-            "no call matches"
+            "no calls match"
         } else {
-            "nothing has been called yet"
+            "there are no calls yet"
         });
         return Ok(());
     }
@@ -123,7 +123,7 @@ fn table(calls: &[Call]) -> Table {
             Cell::coloured(&outcome, colour),
         ]);
         if call.waited_ms > 0.0 {
-            table.note(&format!("waited {} for a person", took(call.waited_ms)));
+            table.note(&format!("waited {} for an approver", took(call.waited_ms)));
         }
         if let Some(error) = &call.error {
             table.note(&visible_line(error));

@@ -15,27 +15,27 @@ pub(super) struct Asking {
 /// Confirmation before a file is changed.
 pub(super) const CHANGE: Asking = Asking {
     nothing: "nothing was changed",
-    hint: "give --yes, or --dry-run to look only",
+    hint: "use --yes to confirm, or --dry-run to preview the changes",
 };
 
 /// Confirmation before tools are approved.
 pub(super) const APPROVE: Asking = Asking {
     nothing: "nothing was approved",
-    hint: "give --yes to approve what is shown",
+    hint: "use --yes to approve without confirmation",
 };
 
 /// Confirmation before memories are deleted.
 #[cfg(feature = "memory")]
 pub(super) const FORGET: Asking = Asking {
-    nothing: "nothing was forgotten",
-    hint: "give --yes to do it without being asked",
+    nothing: "nothing was deleted",
+    hint: "use --yes to skip the confirmation",
 };
 
 /// Confirmation before a damaged file is discarded.
 #[cfg(feature = "memory")]
 pub(super) const DISCARD: Asking = Asking {
     nothing: "nothing was discarded",
-    hint: "give --yes to do it without being asked",
+    hint: "use --yes to skip the confirmation",
 };
 
 impl Asking {
@@ -44,7 +44,10 @@ impl Asking {
         if yes || io::stdin().is_terminal() {
             return Ok(());
         }
-        let message = format!("{}: there is nobody to ask", self.nothing);
+        let message = format!(
+            "{}: cannot ask for confirmation, because standard input is not a terminal",
+            self.nothing
+        );
         Err(Error::usage(message).hint(self.hint))
     }
 

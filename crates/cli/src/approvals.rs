@@ -55,11 +55,11 @@ Examples:
     Show(show::Show),
     #[command(after_long_help = "\
 Examples:
-  switchboard approvals approve k7                            shows it and asks
+  switchboard approvals approve k7                            show it and ask for confirmation
   switchboard approvals approve k7 --yes --remember session
   switchboard approvals approve k7 --remember always --exact --for 30d
   switchboard approvals approve k7 --arguments '{\"path\": \"/tmp/a\"}' --yes
-  switchboard approvals approve k7 --edit                     in $VISUAL or $EDITOR
+  switchboard approvals approve k7 --edit                     edit it in $VISUAL or $EDITOR
   switchboard approvals approve q3 --field name=Ada --field age=36")]
     Approve(decide::Approve),
     #[command(after_long_help = "\
@@ -134,7 +134,7 @@ fn find(link: &Link, given: &str) -> Result<String, Error> {
     match found.as_slice() {
         [] => Err(
             Error::new(format!("there is no request {:?}", visible_line(&given)))
-                .hint("`switchboard approvals list --all` shows those there are"),
+                .hint("check the ID; `switchboard approvals list --all` lists all requests"),
         ),
         [one] => Ok(one.id.clone()),
         many => Err(ambiguous(&given, many)),
@@ -159,11 +159,11 @@ fn ambiguous(given: &str, many: &[rest::Approval]) -> Error {
         list.push(format!("  and {} more", many.len() - SHOWN));
     }
     let message = format!(
-        "{} requests begin with {given:?}:\n{}",
+        "the IDs of {} requests begin with {given:?}:\n{}",
         many.len(),
         list.join("\n")
     );
-    Error::new(message).hint("give more of its name")
+    Error::new(message).hint("give more characters of the ID")
 }
 
 /// Fetches one request in full.
@@ -184,8 +184,6 @@ fn send(
     let address = format!("/api/v1/approvals/{}/{action}", escape(id));
     link.send(&address, &body).map_err(|failure| {
         let id = print::shell_word(id);
-        failure.hint(format!(
-            "`switchboard approvals show {id}` shows where it stands"
-        ))
+        failure.hint(format!("`switchboard approvals show {id}` shows its state"))
     })
 }

@@ -45,8 +45,8 @@ Examples:
     #[command(after_long_help = "\
 Examples:
   switchboard audit verify
-  switchboard audit verify --expect 1200:8b9026185de7…   what was kept earlier
-  switchboard audit verify --archive 2026-10.jsonl       also the archive
+  switchboard audit verify --expect 1200:8b9026185de7…   check a head that you kept
+  switchboard audit verify --archive 2026-10.jsonl       check the archive as well
   switchboard audit verify --json")]
     Verify(Verify),
     #[command(after_long_help = "\
@@ -178,19 +178,19 @@ fn list(home: &Home, args: &List) -> Result<(), Error> {
     if args.json {
         let entries = last.iter().map(Entry::new).collect();
         let list = Raw::from_value(&Entries { entries })
-            .map_err(|error| Error::new(format!("cannot write the log as JSON: {error}")))?;
+            .map_err(|error| Error::new(format!("cannot write the output as JSON: {error}")))?;
         return print::data(&format!("{}\n", pretty(&list)));
     }
     if last.is_empty() {
         let archived = switchboard_store::anchor(&file).map_err(|error| failure(&error))?;
         print::say(&match archived.seq {
-            0 => "nothing was asked or decided yet".to_owned(),
+            0 => "the audit log is empty".to_owned(),
             1 => "the only entry is in an archive".to_owned(),
             all => format!("all {all} entries are in archives"),
         });
         return Ok(());
     }
-    let mut table = Table::new(&["SEQ", "AT", "WHAT", "ID", "ABOUT"]);
+    let mut table = Table::new(&["SEQ", "AT", "EVENT", "ID", "DETAILS"]);
     for audited in &last {
         let entry = &audited.entry;
         let time = jiff::Timestamp::try_from(entry.at);
@@ -278,7 +278,7 @@ fn actor(actor: &Value) -> String {
     let peer = actor.get("peer");
     let pid = peer.and_then(|peer| peer.get("pid")?.as_u64());
     let program = peer.and_then(|peer| peer.get("program")?.as_str()?.rsplit('/').next());
-    let door = door.unwrap_or("an unknown door");
+    let door = door.unwrap_or("an unknown connection");
     match (program, pid) {
         (Some(program), Some(pid)) => format!("via {door} ({program}, pid {pid})"),
         (None, Some(pid)) => format!("via {door} (pid {pid})"),
@@ -311,23 +311,23 @@ fn verify(home: &Home, args: &Verify) -> Result<(), Error> {
         let entries = count(checked, "entry", "entries");
         let unchecked = match unchecked {
             0 => String::new(),
-            more => format!("; {more} more in archives were not checked (--archive FILE)"),
+            more => format!("; {more} more in archives not checked (use --archive FILE)"),
         };
         return print::data(&format!(
-            "{entries}, all as they were written{unchecked}\nhead  {}:{head}\n",
+            "{entries}, all unchanged{unchecked}\nhead  {}:{head}\n",
             verdict.entries
         ));
     };
     let entries = count(verdict.entries, "entry", "entries");
     print::data(&format!(
-        "{entries} from the first on as they were written\nhead  {head}\n"
+        "unchanged from the start: {entries}\nhead  {head}\n"
     ))?;
     Err(Error::new(format!(
         "the log is broken at entry {}: {}",
         broken.seq, broken.why
     ))
     .hint(format!(
-        "somebody changed {}, or the disk did: keep a copy of it, and compare with an export made earlier",
+        "keep a copy of {}, which was changed or damaged, and compare it with an earlier export",
         file.display()
     )))
 }
@@ -336,8 +336,9 @@ fn verify(home: &Home, args: &Verify) -> Result<(), Error> {
 /// as a whole, or replaced by an older one.
 fn check_expected(file: &Path, expected: &str) -> Result<(), Error> {
     let wrong = || {
-        Error::usage(format!("{expected:?} is no number and hash"))
-            .hint("give what `audit verify` printed as its head: 1200:8b9026185de7…")
+        Error::usage(format!("{expected:?} is not a number and a hash")).hint(
+            "use the head that `switchboard audit verify` printed, such as 1200:8b9026185de7…",
+        )
     };
     let (seq, hash) = expected.split_once(':').ok_or_else(wrong)?;
     let seq: u64 = seq.parse().map_err(|_| wrong())?;
@@ -360,15 +361,15 @@ fn check_expected(file: &Path, expected: &str) -> Result<(), Error> {
     match found {
         Some(found) if found.starts_with(&hash) => Ok(()),
         Some(found) => Err(Error::new(format!(
-            "entry {seq} has another hash than it had: {found}"
+            "entry {seq} has a different hash now: {found}"
         ))
-        .hint("the log was made anew, or another one was put in its place")),
+        .hint("compare the log with an earlier export: it was rewritten or replaced")),
         None if later => Err(
-            Error::new(format!("entry {seq} is not in the log any more"))
-                .hint("it was moved to an archive: look for its number and hash there"),
+            Error::new(format!("entry {seq} is no longer in the audit log"))
+                .hint("look for its number and hash in the archive that it was moved to"),
         ),
-        None => Err(Error::new(format!("the log ends before entry {seq}"))
-            .hint("its end was cut off, or an old one was put in its place")),
+        None => Err(Error::new(format!("the audit log ends before entry {seq}"))
+            .hint("compare the log with an earlier export: it was truncated, or replaced by an older one")),
     }
 }
 
@@ -437,10 +438,10 @@ fn row(audited: &Audited) -> String {
 
 fn cannot_make(path: &Path, error: &io::Error) -> Error {
     if error.kind() == io::ErrorKind::AlreadyExists {
-        return Error::new(format!("{} is there already", path.display()))
-            .hint("choose a name that is not taken");
+        return Error::new(format!("{} already exists", path.display()))
+            .hint("choose another name");
     }
-    cannot("make", path, error)
+    cannot("create", path, error)
 }
 
 /// The path of the log.
@@ -449,8 +450,8 @@ fn log_of(home: &Home) -> Result<PathBuf, Error> {
     if file.exists() {
         return Ok(file);
     }
-    let message = format!("there is no log: {} is missing", file.display());
-    Err(Error::new(message).hint("a gateway makes it when it runs for the first time"))
+    let message = format!("there is no audit log: {} does not exist", file.display());
+    Err(Error::new(message).hint("start a gateway with `switchboard serve`, which creates it"))
 }
 
 fn walk(file: &Path, since: u64, each: impl FnMut(Audited) -> io::Result<()>) -> Result<(), Error> {

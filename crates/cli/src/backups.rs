@@ -58,7 +58,7 @@ impl Kept {
 /// Stores the text of a file, and the note about the coming change.
 pub(super) fn keep(home: &Home, before: Option<&str>, mut note: ImportNote) -> Result<Kept, Error> {
     let folder = folder(home);
-    switchboard_files::create_dir(&folder).map_err(|error| cannot("make", &folder, &error))?;
+    switchboard_files::create_dir(&folder).map_err(|error| cannot("create", &folder, &error))?;
     let stamp = jiff::Timestamp::now()
         .strftime("%Y%m%dT%H%M%S.%6fZ")
         .to_string();
@@ -68,7 +68,7 @@ pub(super) fn keep(home: &Home, before: Option<&str>, mut note: ImportNote) -> R
         note.backup = Some(name);
     }
     let text = serde_json::to_string_pretty(&note)
-        .map_err(|error| Error::new(format!("cannot write down what was done: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot record the import: {error}")))?;
     let kept = Kept {
         backup: note.backup.map(|name| folder.join(name)),
         note: folder.join(format!("{stamp}-{NOTE}")),
@@ -96,7 +96,7 @@ pub(super) fn last_import(home: &Home) -> Result<Option<(PathBuf, ImportNote)>, 
     };
     let text = read_text(&path)?.unwrap_or_default();
     let note = serde_json::from_str(&text).map_err(|error| {
-        Error::new(format!("{} is not understood: {error}", path.display())).hint("move it away")
+        Error::new(format!("cannot parse {}: {error}", path.display())).hint("move the file away")
     })?;
     Ok(Some((path, note)))
 }
@@ -109,8 +109,10 @@ pub(super) fn text_before(home: &Home, note: &ImportNote) -> Result<Option<Strin
     let path = folder(home).join(Path::new(name).file_name().unwrap_or_default());
     match read_text(&path)? {
         Some(text) => Ok(Some(text)),
-        None => Err(Error::new(format!("the backup {} is gone", path.display()))
-            .hint("take the servers out with `switchboard remove`")),
+        None => Err(
+            Error::new(format!("the backup {} is missing", path.display()))
+                .hint("remove the servers with `switchboard remove`"),
+        ),
     }
 }
 

@@ -121,8 +121,8 @@ fn hear(link: &Link, body: &str) -> Result<String, Error> {
             _ => {}
         }
     }
-    Err(Error::unreachable("the gateway broke off")
-        .hint("`switchboard status` shows whether it still runs; the tool may have done its work"))
+    Err(Error::unreachable("lost the connection to the gateway")
+        .hint("check with `switchboard status` that it is running; the call may have completed"))
 }
 
 /// The progress of a tool in words: `3 of 10: copying`.
@@ -180,9 +180,9 @@ pub(super) fn tell_if_asked(home: &Home, is_it: impl Fn(&Approval) -> bool, sinc
     let mut approvals = approvals.iter();
     if let Some(request) = approvals.find(|request| is_it(request) && is_since(request, since)) {
         let id = print::shell_word(&request.id);
-        print::say("a person is asked before this goes on");
+        print::say("waiting for an approver");
         print::hint(&format!(
-            "`switchboard approvals show {id}` shows what is asked, `switchboard approvals approve {id}` lets it go on"
+            "`switchboard approvals show {id}` shows the request, `switchboard approvals approve {id}` approves it"
         ));
     }
 }
@@ -200,7 +200,7 @@ pub fn run(home: &Home, args: &Call) -> Result<(), Error> {
         progress: true,
     };
     let body = serde_json::to_string(&asked)
-        .map_err(|error| Error::new(format!("cannot write the arguments: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot write the arguments as JSON: {error}")))?;
     let (done, waiting) = mpsc::channel();
     let began = Timestamp::now();
     let result = thread::scope(|scope| {
@@ -210,7 +210,7 @@ pub fn run(home: &Home, args: &Call) -> Result<(), Error> {
         result
     })?;
     let outcome = Raw::parse(result.clone())
-        .map_err(|error| Error::new(format!("the tool's result is not understood: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot parse the tool's result: {error}")))?;
     let outcome = Outcome::read(&outcome);
     if args.json {
         print::json_text(&result)?;
@@ -218,7 +218,7 @@ pub fn run(home: &Home, args: &Call) -> Result<(), Error> {
         print::text(&plain(&outcome))?;
     }
     if outcome.is_error {
-        return Err(Error::new(format!("{} reports an error", args.tool)));
+        return Err(Error::new(format!("`{}` reported an error", args.tool)));
     }
     Ok(())
 }
@@ -272,7 +272,7 @@ fn pairs(words: &[String]) -> Result<Raw, Error> {
                 let value = Raw::parse(value.to_owned());
                 (
                     key,
-                    value.map_err(|error| wrong(&format!("has no JSON as its value: {error}")))?,
+                    value.map_err(|error| wrong(&format!("has an invalid JSON value: {error}")))?,
                 )
             }
             None => (key, Raw::string(value)),
@@ -316,7 +316,7 @@ fn fit(link: &Link, name: &str, given: &Given) -> Result<Raw, Error> {
         Given::Pairs(pairs) => checker.fit(pairs).map(|fit| {
             // The tool may accept the argument under another name.
             if let Some(doubts) = fit.doubts {
-                print::warn(&format!("the arguments may not fit: {doubts}"));
+                print::warn(&format!("the arguments may be invalid: {doubts}"));
             }
             fit.arguments
         }),
@@ -324,8 +324,9 @@ fn fit(link: &Link, name: &str, given: &Given) -> Result<Raw, Error> {
     fitting.map_err(|wrong| {
         let wrong = wrong.to_string().replace('\n', "\n  ");
         let shape = describe::shape(&tool).replace('\n', "\n  ");
-        let message = format!("the arguments do not fit `{name}`, which was not called\n  {wrong}");
-        Error::usage(message).hint(format!("it takes\n  {shape}"))
+        let message =
+            format!("the arguments of `{name}` are invalid, so it was not called\n  {wrong}");
+        Error::usage(message).hint(format!("expected arguments\n  {shape}"))
     })
 }
 
@@ -399,7 +400,7 @@ mod tests {
         assert!(
             read(&["a:=x"])
                 .unwrap_err()
-                .contains("no JSON as its value")
+                .contains("an invalid JSON value")
         );
     }
 

@@ -38,7 +38,7 @@ pub fn run(home: &Home, args: &Clients) -> Result<(), Error> {
         silent,
     } = answer
         .read_owned()
-        .map_err(|error| Error::new(format!("the gateway's list is not understood: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot parse the gateway's response: {error}")))?;
     if !clients.is_empty() {
         table(&clients).print()?;
     }
@@ -46,15 +46,15 @@ pub fn run(home: &Home, args: &Clients) -> Result<(), Error> {
         (0, 0) => print::say("no client is connected"),
         (_, 0) => {}
         (0, others) => {
-            let clients = count(others, "client is", "clients are");
-            print::say(&format!("{clients} connected, without having said a name"));
+            let clients = count(others, "unnamed client is", "unnamed clients are");
+            print::say(&format!("{clients} connected"));
         }
         (_, others) => print::say(&format!("and {others} more")),
     }
     if silent > 0 {
         let clients = count(silent, "client has", "clients have");
         print::say(&format!(
-            "{clients} sent nothing for a while, and may have left"
+            "{clients} sent nothing for a while and may have disconnected"
         ));
     }
     Ok(())
@@ -63,7 +63,7 @@ pub fn run(home: &Home, args: &Clients) -> Result<(), Error> {
 fn table(clients: &[Client]) -> Table {
     let heading = [
         "CLIENT",
-        "SINCE",
+        "AGE",
         "TRANSPORT",
         "VIEW",
         "CALLS",

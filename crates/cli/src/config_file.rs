@@ -97,7 +97,7 @@ impl ConfigFile {
             .map_err(|error| cannot("write", &self.path, &error))?;
         if written == Written::Narrowed {
             print::say(&format!(
-                "{} holds secrets in clear; only you may read it now (mode 600)",
+                "{} contains secrets in clear text; now only you can read it (mode 600)",
                 self.path.display()
             ));
         }
@@ -113,11 +113,11 @@ impl ConfigFile {
 /// Locks the file against changes by other processes.
 fn lock(path: &Path) -> Result<ConfigLock, Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    create_dir(folder).map_err(|error| cannot("make", folder, &error))?;
+    create_dir(folder).map_err(|error| cannot("create", folder, &error))?;
     ConfigLock::take(path).map_err(|error| {
         let hint = match &error {
             LockError::Held { .. } => "another command is changing it; try again",
-            LockError::File { .. } => "check who owns it and what may be done with it",
+            LockError::File { .. } => "check its owner and permissions",
         };
         Error::from_error(&error, None).hint(hint)
     })
@@ -153,13 +153,13 @@ fn unfit(path: &Path) -> Error {
 pub(super) fn cannot(what: &str, path: &Path, error: &io::Error) -> Error {
     if what == "read" && error.kind() == io::ErrorKind::NotFound {
         return Error::new(format!(
-            "cannot {what} {}: there is no such file",
+            "cannot {what} {}: the file does not exist",
             path.display()
         ))
         .hint("check the spelling");
     }
     Error::new(format!("cannot {what} {}: {error}", path.display()))
-        .hint("check who owns it and what may be done with it")
+        .hint("check its owner and permissions")
 }
 
 #[cfg(test)]

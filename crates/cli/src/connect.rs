@@ -62,7 +62,7 @@ pub fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Error> {
     if !plan.changed {
         notes(&plan);
         print::say(&format!(
-            "{} knows the gateway already, see {}",
+            "{} already has the gateway in {}",
             client.title(),
             plan.file.display()
         ));
@@ -71,7 +71,7 @@ pub fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Error> {
     if carry_out(home, &plan, args)? {
         warn_of_doubles(home, client, &dirs);
         print::say(&format!(
-            "restart {} to use the gateway; `switchboard connect {client} --undo` takes this back",
+            "restart {} to use the gateway; `switchboard connect {client} --undo` reverts the change",
             client.title()
         ));
     }
@@ -89,7 +89,7 @@ fn list(dirs: &Dirs, gateway: &GatewayEntry) -> Result<(), Error> {
             Err(_) => {
                 let files = client.config_files(dirs);
                 let file = files.into_iter().next().unwrap_or_default();
-                ("cannot be read", Some(Colour::Red), file)
+                ("unreadable", Some(Colour::Red), file)
             }
         };
         table.row([
@@ -99,7 +99,7 @@ fn list(dirs: &Dirs, gateway: &GatewayEntry) -> Result<(), Error> {
         ]);
     }
     table.print()?;
-    print::hint("`switchboard connect CLIENT` puts the gateway into one");
+    print::hint("add the gateway to a client with `switchboard connect CLIENT`");
     Ok(())
 }
 
@@ -119,7 +119,7 @@ fn warn_of_doubles(home: &Home, client: Client, dirs: &Dirs) {
     doubles.dedup();
     if !doubles.is_empty() {
         print::warn(&format!(
-            "{} still starts {} itself, which the gateway has as well: remove {} there",
+            "{} also starts {} without the gateway; remove {} there",
             client.title(),
             doubles.join(", "),
             if doubles.len() == 1 { "it" } else { "them" }
@@ -151,7 +151,7 @@ fn disconnect(
     let plan = plan_disconnect(client, dirs, gateway)?;
     if !plan.changed {
         return Err(Error::new(format!(
-            "there is nothing to undo: {} has no gateway called `{}`",
+            "there is nothing to undo: {} has no entry `{}`",
             plan.file.display(),
             args.name
         ))
@@ -178,10 +178,7 @@ fn carry_out(home: &Home, plan: &Plan, args: &Connect) -> Result<bool, Error> {
         print::say(&format!("changed {}", file.display()));
     }
     if let Some(backup) = applied.backup {
-        print::say(&format!(
-            "a copy of the file before is in {}",
-            backup.display()
-        ));
+        print::say(&format!("a backup of the file is in {}", backup.display()));
     }
     Ok(true)
 }
@@ -196,7 +193,7 @@ fn notes(plan: &Plan) {
 /// moves the target.
 fn own_program() -> Result<PathBuf, Error> {
     let real = env::current_exe()
-        .map_err(|error| Error::new(format!("cannot tell where this program is: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot find the path of this program: {error}")))?;
     let Some(called) = env::args_os().next().map(PathBuf::from) else {
         return Ok(real);
     };

@@ -39,7 +39,7 @@ pub struct Console {
 }
 
 /// The address of a console is a name under `localhost`.
-const BROWSERS: &str = "open it in Chromium, Chrome, Edge or Firefox, which look for this name on this machine only; for other browsers there are `switchboard status`, `trust` and `approvals`";
+const BROWSERS: &str = "open it in Chromium, Chrome, Edge or Firefox, which resolve this name on this machine only; without one of them, use `switchboard status`, `trust` and `approvals`";
 
 /// The program that opens a file or an address on this system.
 const OPENER: &str = if cfg!(target_os = "macos") {
@@ -87,8 +87,12 @@ fn sessions(link: &Link, json: bool) -> Result<(), Error> {
     if json {
         return print::json_raw(&answer);
     }
-    let mut table = Table::new(&["SESSION", "SIGNED IN", "LAST USED", "EXPIRES"]);
     let Sessions { sessions } = understood(&answer)?;
+    if sessions.is_empty() {
+        print::say("no browser is signed in");
+        return Ok(());
+    }
+    let mut table = Table::new(&["SESSION", "SIGNED IN", "LAST USED", "EXPIRES"]);
     for session in sessions {
         table.row([
             session.id,
@@ -102,7 +106,7 @@ fn sessions(link: &Link, json: bool) -> Result<(), Error> {
 
 fn understood<T: DeserializeOwned>(answer: &Raw) -> Result<T, Error> {
     let answer = answer.read_owned();
-    answer.map_err(|error| Error::new(format!("the gateway's answer is not understood: {error}")))
+    answer.map_err(|error| Error::new(format!("cannot parse the gateway's response: {error}")))
 }
 
 /// Opens a link through a private file that redirects to it: every user of the machine can read the arguments
@@ -113,7 +117,7 @@ fn open(home: &Home, url: &str) -> io::Result<()> {
         "<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
          <title>Switchboard</title>\n\
          <p>Open the link that <code>switchboard console</code> prints in Chromium, Chrome, Edge or Firefox: this browser \
-         may ask the network for its name.</p>\n\
+         may look up its name on the network.</p>\n\
          <script>if (/(Chrome|Chromium|Firefox)\\//.test(navigator.userAgent)) location.replace(\"{url}\")</script>\n"
     );
     let environment = programs::environment();
@@ -134,6 +138,6 @@ fn open(home: &Home, url: &str) -> io::Result<()> {
     if status.success() {
         Ok(())
     } else {
-        Err(io::Error::other(format!("it ended with {status}")))
+        Err(io::Error::other(format!("it failed with {status}")))
     }
 }

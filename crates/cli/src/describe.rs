@@ -36,7 +36,8 @@ const EXAMPLE: usize = 4;
 /// The tool with this name, or the error that it does not exist.
 pub(super) fn find(link: &Link, name: &str) -> Result<Tool, Error> {
     let Tools { tools, .. } = link.get(&format!("/api/v1/tools?name={}", escape(name)))?;
-    let gone = || Error::new(format!("`{name}` has just gone")).hint("run the command again");
+    let gone =
+        || Error::new(format!("`{name}` is no longer available")).hint("run the command again");
     tools.into_iter().next().ok_or_else(gone)
 }
 
@@ -47,10 +48,9 @@ pub(super) fn schema(tool: &Tool) -> Option<Raw> {
 /// The parameters, one per line.
 pub(super) fn shape(tool: &Tool) -> String {
     let shape = schema(tool).map(|schema| switchboard_schema::shape(&schema, SHAPE_BYTES).text);
-    shape.filter(|shape| !shape.is_empty()).map_or_else(
-        || "it takes no arguments".to_owned(),
-        |shape| visible(&shape),
-    )
+    shape
+        .filter(|shape| !shape.is_empty())
+        .map_or_else(|| "none".to_owned(), |shape| visible(&shape))
 }
 
 fn text(tool: &Tool, member: &str) -> Option<String> {
@@ -71,9 +71,10 @@ fn hints(tool: &Tool) -> Vec<&'static str> {
     let read_only = is("readOnlyHint") == Some(true);
     [
         read_only.then_some("changes nothing"),
-        (!read_only && is("destructiveHint") == Some(true)).then_some("may destroy something"),
-        (is("idempotentHint") == Some(true) && !read_only).then_some("can be called again safely"),
-        (is("openWorldHint") == Some(true)).then_some("reaches the outside world"),
+        (!read_only && is("destructiveHint") == Some(true))
+            .then_some("may delete or overwrite data"),
+        (is("idempotentHint") == Some(true) && !read_only).then_some("can be repeated safely"),
+        (is("openWorldHint") == Some(true)).then_some("accesses external systems"),
     ]
     .into_iter()
     .flatten()
@@ -111,7 +112,11 @@ fn page(tool: &Tool) -> String {
     }
     let hints = hints(tool);
     if !hints.is_empty() {
-        let _ = writeln!(page, "\nits server says that it {}", hints.join(", "));
+        let _ = writeln!(
+            page,
+            "\naccording to its server, the tool {}",
+            hints.join(", ")
+        );
     }
     let _ = writeln!(page, "\nexample\n  {}", example(tool));
     page

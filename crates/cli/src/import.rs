@@ -168,10 +168,7 @@ pub fn run(home: &Home, place: &place::Place, args: &Import) -> Result<(), Error
         names.join(", ")
     ));
     if let Some(backup) = kept.backup {
-        print::say(&format!(
-            "a copy of the file before is in {}",
-            backup.display()
-        ));
+        print::say(&format!("a backup of the file is in {}", backup.display()));
     }
     reload(home)?;
     let learnt = if args.no_wait {
@@ -179,17 +176,17 @@ pub fn run(home: &Home, place: &place::Place, args: &Import) -> Result<(), Error
     } else {
         learning::learn(home, place, &names)
     };
-    print::hint("`switchboard connect CLIENT` puts the gateway into a client");
+    print::hint("add the gateway to a client with `switchboard connect CLIENT`");
     learnt
 }
 
 /// Reports that there is nothing to import, and which files were searched.
 fn tell_nothing(is_any: bool) -> Result<(), Error> {
     if is_any {
-        print::say("there is nothing new to take over");
+        print::say("there are no new servers to import");
         return Ok(());
     }
-    print::say("no client has servers to take over");
+    print::say("no client has servers to import");
     let dirs = Dirs::current()?;
     let files = Client::ALL
         .iter()
@@ -198,7 +195,7 @@ fn tell_nothing(is_any: bool) -> Result<(), Error> {
         .map(|file| list::short_path(&file.display().to_string()))
         .collect();
     print::hint(&format!(
-        "name a file with `switchboard import FILE`, or add a server with `switchboard add`; these were looked for:\n  {}",
+        "import a file with `switchboard import FILE`, or add a server with `switchboard add`; these files were searched:\n  {}",
         files.join("\n  ")
     ));
     Ok(())
@@ -227,7 +224,7 @@ fn find(from: Option<&str>, project: bool) -> Result<Vec<Found>, Error> {
             // A broken file of one client does not affect the others.
             Err(error) => {
                 let failure = Error::from(error);
-                print::warn(&format!("{} is left out: {failure}", client.title()));
+                print::warn(&format!("skipped {}: {failure}", client.title()));
             }
         };
         add(&mut all, read(client, &dirs));
@@ -254,7 +251,7 @@ fn of_client(client: Client, dirs: &Dirs, project: bool) -> Result<Vec<Found>, E
         }
         Err(error @ client_configs::Error::NotConfigured { .. }) if !of_project.is_empty() => {
             let failure = Error::new(with_hint(&error, error.hint()));
-            return Err(failure.hint("this folder has one; --project takes its servers over"));
+            return Err(failure.hint("use --project to import the servers of this folder"));
         }
         Err(error) => return Err(error.into()),
     };
@@ -290,13 +287,13 @@ fn keep_names_from(found: &mut [Found], known: &Config) {
             };
             if entry.as_ref() != Some(&server.entry) {
                 let whose = if known.servers.contains_key(taken) || entry.is_some() {
-                    "of yours"
+                    "your server"
                 } else {
-                    "that is built in"
+                    "the built-in server"
                 };
                 notes.push(format!(
-                    "`{name}` is left out: there is a server `{taken}` {whose}; add it under another name with \
-                     `switchboard add` if you want both"
+                    "skipped `{name}`: it has the name of {whose} `{taken}`; to use both, add it under another name \
+                     with `switchboard add`"
                 ));
             }
             false
@@ -312,8 +309,8 @@ fn keep_variables_from(found: &mut Found) {
         let variables = secret_variables(&alone(&server.name, &server.entry));
         if let Some(name) = variables.first() {
             notes.push(format!(
-                "`{}` is left out: it would get the variable `{name}` of the gateway's environment, which looks like a \
-                 secret; import it without --yes to be asked",
+                "skipped `{}`: it would get the variable `{name}` of the gateway's environment, which looks like a \
+                 secret; import it without --yes to decide",
                 server.name
             ));
         }
@@ -349,8 +346,8 @@ fn keep_secrets_from(found: &mut Found, store: &Store) {
         });
         if let Some(known) = known {
             notes.push(format!(
-                "`{}` is left out: it would get the secret `{known}`, which is stored already; add it by hand if \
-                 it should",
+                "skipped `{}`: it would get the secret `{known}`, which is already stored; to allow that, add it \
+                 with `switchboard add`",
                 server.name
             ));
         }
@@ -368,7 +365,7 @@ fn agree_to_projects(found: &mut [Found], yes: bool) -> Result<(), Error> {
             describe(&mut server, &file);
             CHANGE.check(yes)?;
             let is_wanted = yes
-                || print::confirm(&format!("Take `{}` over?", server.name))
+                || print::confirm(&format!("Import `{}`?", server.name))
                     .map_err(|error| Error::new(format!("cannot ask on the terminal: {error}")))?;
             if is_wanted {
                 kept.push(server);
@@ -416,7 +413,7 @@ fn describe(server: &mut Imported, file: &str) {
     let references = config.servers.values().flat_map(Server::references);
     let references: Vec<_> = references.map(|reference| reference.to_string()).collect();
     if !references.is_empty() {
-        say(format!("  it gets: {}", references.join(", ")));
+        say(format!("  uses: {}", references.join(", ")));
     }
     for name in secret_variables(&config) {
         say(format!(
@@ -500,7 +497,7 @@ impl Merge {
             let name = &server.name;
             if known.servers.contains_key(name) {
                 self.notes.push(format!(
-                    "{owner}: `{name}` is skipped, there is a server of that name"
+                    "{owner}: skipped `{name}`: a server of this name exists"
                 ));
                 continue;
             }
@@ -513,7 +510,7 @@ impl Merge {
             if let Some(added) = self.added.iter().find(|added| added.name == *name) {
                 if without_trust(&added.entry) != without_trust(&entry) {
                     self.notes.push(format!(
-                        "{owner}: `{name}` is skipped, another client has a different one of that name"
+                        "{owner}: skipped `{name}`: another client has a different server of this name"
                     ));
                 }
                 continue;
@@ -522,8 +519,7 @@ impl Merge {
                 Ok(()) => {}
                 Err(error @ (EditError::Name(_) | EditError::Entry { .. })) => {
                     let why = with_hint(&error, error.hint());
-                    self.notes
-                        .push(format!("{owner}: `{name}` is left out: {why}"));
+                    self.notes.push(format!("{owner}: skipped `{name}`: {why}"));
                     continue;
                 }
                 Err(error) => return Err(error.into()),
@@ -568,8 +564,8 @@ fn undo(home: &Home) -> Result<(), Error> {
     let file = ConfigFile::read(home)?;
     if file.path != note.file {
         return Err(
-            Error::new(format!("the last import went into {}", note.file.display()))
-                .hint("give that file with --config"),
+            Error::new(format!("the last import changed {}", note.file.display()))
+                .hint("name that file with --config"),
         );
     }
     if file.text.as_deref() == Some(note.after.as_str()) {
@@ -578,7 +574,7 @@ fn undo(home: &Home) -> Result<(), Error> {
             None => file.remove()?,
         }
         print::say(&format!(
-            "{} is as it was before the import",
+            "restored {} to its state before the import",
             file.path.display()
         ));
     } else {
@@ -596,10 +592,10 @@ fn undo(home: &Home) -> Result<(), Error> {
             Ok(text)
         })?;
         print::say(&format!(
-            "{} has other changes since; only what was added was removed: {}",
+            "{} was changed since the import; removed only the imported servers: {}",
             file.path.display(),
             if removed.is_empty() {
-                "nothing is left of it".to_owned()
+                "none are left".to_owned()
             } else {
                 removed.join(", ")
             }

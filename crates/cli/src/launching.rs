@@ -35,7 +35,7 @@ pub(super) fn hints(config: &str, name: &str) -> Vec<String> {
     };
     let relative = relative_argument(line).map(|arg| {
         format!(
-            "`{arg}` is relative, and the server runs in a directory of its own; write the whole path, or give \
+            "`{arg}` is a relative path, and the server runs in its own directory; use the full path, or \
              --cwd DIR"
         )
     });
@@ -53,7 +53,7 @@ pub(super) fn import_notes(server: &Server) -> impl Iterator<Item = String> {
     let relative = line.and_then(|line| {
         let path = line.cwd.as_ref().unwrap_or(&line.command);
         is_relative(path).then(|| {
-            format!("the relative path `{path}` counts from the directory of switchboard.json here")
+            format!("the relative path `{path}` is resolved from the directory of switchboard.json")
         })
     });
     let missed = line.and_then(missed);
@@ -76,8 +76,8 @@ pub(super) fn missed(line: &CommandLine) -> Option<(String, String)> {
     let list = names.join(", ");
     let add = quoted.join(", ");
     Some((
-        format!("{list} {verb} set here and not passed to the server"),
-        format!("if it needs {pronoun}, add \"inheritEnv\": [{add}]"),
+        format!("{list} {verb} set here but not passed to the server"),
+        format!("if the server needs {pronoun}, add \"inheritEnv\": [{add}]"),
     ))
 }
 

@@ -155,7 +155,7 @@ fn watch(
             progress.clear();
             for name in waiting {
                 let failure = Error::new(format!("`{name}` is still starting"));
-                let hint = format!("`switchboard logs {}` shows what it says", shell_word(name));
+                let hint = format!("`switchboard logs {}` shows its output", shell_word(name));
                 print::complain(&failure.hint(hint));
             }
             return Err(Error::told());
@@ -216,7 +216,7 @@ fn round<'a>(
     waiting.retain(|name| {
         let server = servers.iter().find(|server| server.name == **name);
         let outcome = match server.map(|server| look(link, server)) {
-            None => Some(Error::new("it is not configured any more").into()),
+            None => Some(Error::new("it is no longer configured").into()),
             Some(Ok(outcome)) => outcome,
             Some(Err(failure)) if failure.is_unreachable() || link.is_leaving() => {
                 lost = Err(failure);
@@ -274,7 +274,7 @@ impl Outcome {
                 let name = shell_word(name);
                 print::say(&format!("`{name}` is not started until you approve it"));
                 print::hint(&format!(
-                    "`switchboard trust approve {name}` shows it first"
+                    "review and approve it with `switchboard trust approve {name}`"
                 ));
                 true
             }
@@ -313,7 +313,7 @@ fn held_back(name: &str, held: u64) -> String {
     let them = if held == 1 { "it" } else { "them" };
     let held = count(held, "definition is", "definitions are");
     let name = shell_word(name);
-    format!("{held} held back until you approve {them}: `switchboard trust show {name}`")
+    format!("{held} held until you approve {them}: `switchboard trust show {name}`")
 }
 
 /// A gateway that runs for as long as this process, or a client that connects to it, needs it. Without this
@@ -489,7 +489,7 @@ mod tests {
                 "a it broke Some(\"do\")",
                 "b 3",
                 "d no luck None",
-                "e it is not configured any more None",
+                "e it is no longer configured None",
             ]
         );
     }
@@ -528,8 +528,8 @@ mod tests {
     fn held_definitions_are_singular_or_plural() {
         assert_eq!(
             held_back("a", 1),
-            "1 definition is held back until you approve it: `switchboard trust show a`"
+            "1 definition is held until you approve it: `switchboard trust show a`"
         );
-        assert!(held_back("a", 2).contains("2 definitions are held back until you approve them"));
+        assert!(held_back("a", 2).contains("2 definitions are held until you approve them"));
     }
 }

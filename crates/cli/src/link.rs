@@ -17,7 +17,7 @@ use std::{
 use body::Answer;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use switchboard_config::Home;
+use switchboard_config::{Home, HomeError};
 use switchboard_rest::status::Status;
 use switchboard_terminal::error::Error;
 use switchboard_wire::{SseEvent, SseParser};
@@ -58,11 +58,16 @@ impl Link {
             {
                 Ok(None)
             }
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                let error = HomeError::TooLong { path: socket };
+                let hint = error.hint().unwrap_or_default();
+                Err(Error::unreachable(error.to_string()).hint(hint))
+            }
             Err(error) => Err(Error::unreachable(format!(
                 "cannot reach the gateway at {}: {error}",
                 socket.display()
             ))
-            .hint("check who owns it; `switchboard doctor` looks at everything")),
+            .hint("check its owner and permissions; `switchboard doctor` checks everything")),
         }
     }
 
@@ -76,7 +81,7 @@ impl Link {
             }
             if Instant::now() > until {
                 return Err(
-                    Error::unreachable("the gateway is stopping and does not end")
+                    Error::unreachable("the gateway is stopping, but does not exit")
                         .hint("`switchboard stop` waits for it"),
                 );
             }
@@ -96,7 +101,7 @@ impl Link {
 
     /// Finds the running gateway of a home, or fails.
     pub(crate) fn need(home: &Home) -> Result<Self, Error> {
-        Self::find(home)?.ok_or_else(|| no_gateway(home).hint("`switchboard serve` starts one"))
+        Self::find(home)?.ok_or_else(|| no_gateway(home).hint("start one with `switchboard serve`"))
     }
 
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
@@ -186,8 +191,8 @@ impl Link {
             body.len()
         );
         let gone = |error: io::Error| {
-            Error::unreachable(format!("the gateway is gone: {error}"))
-                .hint("`switchboard serve` starts one")
+            Error::unreachable(format!("cannot connect to the gateway: {error}"))
+                .hint("start one with `switchboard serve`")
         };
         let stream = UnixStream::connect(&self.socket).map_err(gone)?;
         let mut stream = Timed::new(stream, patience);
@@ -275,7 +280,7 @@ impl Events {
 /// The error in an event that reports a problem.
 pub(crate) fn told_problem(text: String) -> Error {
     body::problem(text, || {
-        "the gateway tells of a problem that is not understood".to_owned()
+        "the gateway reported a problem that cannot be parsed".to_owned()
     })
 }
 
@@ -298,13 +303,12 @@ fn lost(error: &io::Error) -> Error {
     let what = match error.kind() {
         // The system's own message speaks of resources.
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            "the gateway does not answer in time".to_owned()
+            "the gateway did not respond in time".to_owned()
         }
-        _ => format!("the gateway broke off: {error}"),
+        _ => format!("lost the connection to the gateway: {error}"),
     };
-    Error::unreachable(what).hint(
-        "`switchboard status` shows whether it still runs; what was asked of it may have been done",
-    )
+    Error::unreachable(what)
+        .hint("check with `switchboard status` that it is running; the request may have completed")
 }
 
 #[cfg(test)]
@@ -330,6 +334,16 @@ mod tests {
         gateway.join().unwrap();
     }
 
+    #[test]
+    fn socket_path_that_is_too_long_is_explained() {
+        let long = PathBuf::from("/").join("x".repeat(120));
+        let home = Home::locate(Some(&long), None).unwrap();
+        let failure = Link::find(&home).unwrap_err();
+        assert!(failure.is_unreachable(), "{failure}");
+        assert!(failure.message().contains("bytes"), "{failure}");
+        assert_eq!(failure.advice(), Some("give a shorter --home DIR"));
+    }
+
     /// The gateway responds one byte at a time, without an end.
     #[test]
     fn trickling_response_times_out() {
@@ -344,8 +358,8 @@ mod tests {
         });
         let asked = Link { socket }.ask("POST", "/", None, Some(Duration::from_millis(100)));
         let failure = asked.err().unwrap();
-        assert_eq!(failure.message(), "the gateway does not answer in time");
-        assert!(failure.advice().unwrap().contains("may have been done"));
+        assert_eq!(failure.message(), "the gateway did not respond in time");
+        assert!(failure.advice().unwrap().contains("may have completed"));
         gateway.join().unwrap();
     }
 }

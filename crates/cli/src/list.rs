@@ -57,7 +57,7 @@ pub fn run(home: &Home, args: &List) -> Result<(), Error> {
 pub(super) fn say_none() {
     print::say("there are no servers");
     print::hint(
-        "`switchboard add` adds one, `switchboard import` takes over those of your clients",
+        "add one with `switchboard add`, or import those of your clients with `switchboard import`",
     );
 }
 
@@ -71,8 +71,8 @@ pub(super) fn mention_held(link: &Link, status: &Status) -> Result<(), Error> {
     let pending = pending.count() as u64;
     if pending > 0 {
         let tools = words::count(pending, "tool is", "tools are");
-        print::say(&format!("{tools} held back and cannot be called"));
-        print::hint("`switchboard trust` shows which and why, and what to do");
+        print::say(&format!("{tools} held and cannot be called"));
+        print::hint("`switchboard trust` shows which ones and why");
     }
     Ok(())
 }
@@ -119,7 +119,7 @@ pub(super) fn short_path(text: &str) -> String {
 pub(super) fn rows(servers: &Raw) -> Result<Vec<Server>, Error> {
     let list: Result<Servers, _> = servers.read_owned();
     list.map(|list| list.servers)
-        .map_err(|error| Error::new(format!("the gateway's list is not understood: {error}")))
+        .map_err(|error| Error::new(format!("cannot parse the gateway's response: {error}")))
 }
 
 /// The same form as the gateway's response, as far as a file can tell.

@@ -61,7 +61,7 @@ pub fn run(home: &Home, args: &Logs) -> Result<(), Error> {
     }
     print::text(&text)?;
     if args.follow {
-        return Err(no_gateway(home).hint("nothing more will be written"));
+        return Err(no_gateway(home).hint("start one with `switchboard serve` to follow the log"));
     }
     Ok(())
 }

@@ -63,7 +63,7 @@ Examples:
 Examples:
   switchboard memory forget 019a0c5d3e21-5f0c1b2a3d4e5f60
   switchboard memory forget ID ID --yes
-  switchboard memory forget --all                     everything, in every scope")]
+  switchboard memory forget --all                     delete all, in every scope")]
     Forget(forget::Forget),
     #[command(after_long_help = "\
 Examples:
@@ -86,13 +86,12 @@ Examples:
 Example, as an entry of `mcpServers` in a client's configuration:
   \"memory\": { \"command\": \"switchboard\", \"args\": [\"memory\", \"serve\"] }
 
-That is what `switchboard memory serve` is for; `switchboard stdio` offers the memory beside all
-other servers.")]
+To offer the memory together with all other servers, use `switchboard stdio` instead.")]
     Serve(serve::Serve),
     #[command(after_long_help = "\
 Examples:
   switchboard memory repair
-  switchboard memory repair --discard              begin anew; the damaged file is kept")]
+  switchboard memory repair --discard              start empty; the damaged file is kept")]
     Repair(repair::Repair),
 }
 

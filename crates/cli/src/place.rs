@@ -39,10 +39,10 @@ impl Place {
     pub fn check(&self) -> Result<(), Error> {
         match &self.config {
             Some(file) if !file.exists() => Err(Error::new(format!(
-                "there is no configuration {}",
+                "the configuration {} does not exist",
                 file.display()
             ))
-            .hint("check the spelling; `switchboard add`, with the same --config, makes it")),
+            .hint("check the spelling; `switchboard add` with the same --config creates it")),
             _ => Ok(()),
         }
     }
@@ -84,10 +84,10 @@ pub fn check_running(home: &Home) -> Result<(), Error> {
         return Ok(());
     }
     let message = format!(
-        "the running gateway does not read {} but {}",
+        "the running gateway does not use {}, but {}",
         home.config_file().display(),
         file.display()
     );
     let file = file.display().to_string();
-    Err(Error::new(message).hint(format!("give --config {}", print::shell_word(&file))))
+    Err(Error::new(message).hint(format!("use --config {}", print::shell_word(&file))))
 }

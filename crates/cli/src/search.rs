@@ -81,24 +81,24 @@ pub fn run(home: &Home, args: &Search) -> Result<(), Error> {
     let mut query = args.query.join(" ");
     query.truncate(query.floor_char_boundary(QUERY_BYTES));
     if !args.forget && query.trim().is_empty() {
-        return Err(Error::usage("there is nothing to search for")
-            .hint("say what you want to do, such as `switchboard search read a file`"));
+        return Err(Error::usage("the query is empty")
+            .hint("describe what you want to do, such as `switchboard search read a file`"));
     }
     let link = Link::need(home)?;
     if args.forget {
         link.delete("/api/v1/search/learnt")?;
-        print::say("what earlier searches have taught is forgotten");
+        print::say("forgot what was learned from earlier searches");
         return Ok(());
     }
     let found: Raw = link.get(&address(&query, args)).map_err(|failure| {
         if failure.message().starts_with("initializing") {
-            return failure.hint("ask again in a moment");
+            return failure.hint("try again in a moment");
         }
         failure
     })?;
     let answer: tools::Search = found
         .read_owned()
-        .map_err(|error| Error::new(format!("the gateway's answer is not understood: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot parse the gateway's response: {error}")))?;
     if args.json {
         print::json_raw(&found)?;
     }
@@ -147,7 +147,7 @@ fn table(answer: &tools::Search) -> Table {
             .meaning
             .map_or_else(|| "–".to_owned(), |near| format!("{near:.2}"));
         table.note(&format!(
-            "by words {:.2}, by meaning {meaning}, learnt {:.2}",
+            "by words {:.2}, by meaning {meaning}, learned {:.2}",
             why.words, why.learnt
         ));
         for found in &why.matches {
@@ -191,12 +191,12 @@ fn means(answer: &tools::Search) -> String {
     let how = if answer.by_meaning {
         "found by words and by meaning (vectors)"
     } else {
-        "found by words alone: no vectors had a say"
+        "found by words only, without vectors"
     };
     let learnt = match answer.learnt {
-        0 => "nothing is learnt from earlier searches yet".to_owned(),
-        1 => "1 lesson is learnt from earlier searches".to_owned(),
-        many => format!("{many} lessons are learnt from earlier searches"),
+        0 => "nothing learned from earlier searches yet".to_owned(),
+        1 => "1 lesson learned from earlier searches".to_owned(),
+        many => format!("{many} lessons learned from earlier searches"),
     };
     format!("{how}; {learnt}")
 }
@@ -211,24 +211,24 @@ fn nothing(link: &Link, query: &str, filter: &Filter) -> Error {
         let is_on_the_way = matches!(&*server.health.state, "starting" | "retrying");
         if is_on_the_way && server.tools == 0 {
             print::warn(&format!(
-                "the tools of `{}` are not known yet, it is {}",
+                "the tools of `{}` are not known yet: the server is {}",
                 server.name, server.health.state
             ));
         }
     }
     if status.held > 0 {
         print::warn(&format!(
-            "{} held back, and cannot be found: `switchboard trust` shows what",
+            "{} held and cannot be found; `switchboard trust` shows which",
             count(status.held, "tool is", "tools are")
         ));
     }
     let mut hint = "try other words for what you want to do, in English".to_owned();
     let filters = filter.set();
     if !filters.is_empty() {
-        let _ = write!(hint, ", or leave out {}", filters.join(" and "));
+        let _ = write!(hint, ", or omit {}", filters.join(" and "));
     }
-    hint.push_str("; `switchboard tools` lists all there are");
-    Error::new(format!("no tool fits `{query}`")).hint(hint)
+    hint.push_str("; `switchboard tools` lists all tools");
+    Error::new(format!("no tool matches `{query}`")).hint(hint)
 }
 
 #[cfg(test)]

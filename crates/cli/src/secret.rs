@@ -32,7 +32,7 @@ enum What {
     /// Store a secret, read from standard input or typed without echo
     #[command(after_long_help = "\
 Examples:
-  switchboard secret set github            asks for the value
+  switchboard secret set github            prompt for the value
   pass show github | switchboard secret set github")]
     Set {
         /// Name of the secret
@@ -75,10 +75,10 @@ pub fn run(home: &Home, args: &Secret) -> Result<(), Error> {
 
 fn set(home: &Home, name: &str) -> Result<(), Error> {
     if is_pasted_value(name) {
-        return Err(
-            Error::new("this name looks like the value of a secret, and names are shown")
-                .hint("choose a name, such as `mail`; the value is read from standard input"),
-        );
+        return Err(Error::new(
+            "this name looks like the value of a secret, and names are not hidden",
+        )
+        .hint("choose a name, such as `mail`; the value is read from standard input"));
     }
     store::check_name(name)?;
     let value = read_value(name)?;
@@ -95,7 +95,7 @@ fn set(home: &Home, name: &str) -> Result<(), Error> {
         Some(owners) => {
             let owners: Vec<_> = owners.iter().map(String::as_str).collect();
             print::hint(&format!(
-                "it is used by {}; a server reads it when it starts: `switchboard restart NAME`",
+                "used by {}; a server reads the new value when it starts: `switchboard restart NAME`",
                 owners.join(", ")
             ));
         }
@@ -148,10 +148,10 @@ fn remove(home: &Home, name: &str, force: bool) -> Result<(), Error> {
         let config = Config::load(home.config_file()).map_err(|error| {
             let failure = Error::from(error);
             Error::new(format!(
-                "cannot tell whether the secret `{name}` is used: {}",
+                "cannot check if the secret `{name}` is used: {}",
                 failure.message()
             ))
-            .hint("fix the file first, or give --force")
+            .hint("fix the file first, or use --force")
         })?;
         if let Some(owners) = config.secrets_used().get(name) {
             let owners: Vec<_> = owners.iter().map(String::as_str).collect();
@@ -159,7 +159,7 @@ fn remove(home: &Home, name: &str, force: bool) -> Result<(), Error> {
                 "the secret `{name}` is used by {}",
                 owners.join(", ")
             ))
-            .hint("remove it there first, or give --force"));
+            .hint("remove it there first, or use --force"));
         }
     }
     if Store::new(home).remove(name)? {
@@ -178,10 +178,8 @@ fn read_value(name: &str) -> Result<String, Error> {
         let typed = typed.ok_or_else(|| Error::new("nothing was stored"))?;
         // Arrow keys and similar ones arrive as control characters.
         if typed.chars().any(char::is_control) {
-            return Err(
-                Error::new("the secret holds the code of a key that is no character")
-                    .hint("nothing was stored; type it again, or give it on standard input"),
-            );
+            return Err(Error::new("the secret contains a control character")
+                .hint("type it again, or pass it on standard input; nothing was stored"));
         }
         return Ok(typed);
     }

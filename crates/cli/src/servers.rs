@@ -122,8 +122,8 @@ pub struct Named {
 }
 
 /// The note on a server that has the name of the built-in memory.
-pub(super) const REPLACES_MEMORY: &str = "it takes the place of the built-in memory, which keeps what it remembers; under \
-                                          another name both can be used";
+pub(super) const REPLACES_MEMORY: &str = "it replaces the built-in memory, whose memories are kept; to use both, choose \
+                                          another name";
 
 /// Adds a server.
 pub fn add(home: &Home, place: &Place, args: &Add) -> Result<(), Error> {
@@ -143,7 +143,7 @@ pub fn add(home: &Home, place: &Place, args: &Add) -> Result<(), Error> {
         print::say(note);
     }
     warn_of_plain_http(name, &entry);
-    let off = if args.disabled { ", switched off" } else { "" };
+    let off = if args.disabled { " (disabled)" } else { "" };
     print::say(&format!("added `{name}`{off}"));
     for hint in launching::hints(&alone, name) {
         print::hint(&hint);
@@ -177,7 +177,7 @@ pub(super) fn warn_of_plain_http(name: &str, entry: &Value) {
         .any(Server::sends_credentials_in_clear)
     {
         print::warn(&format!(
-            "`{name}` is reached over plain http://, so everybody on the way can read its credentials; use https://"
+            "the credentials of `{name}` are sent over plain http://, so others on the network can read them; use https://"
         ));
     }
 }
@@ -200,9 +200,7 @@ pub fn remove(home: &Home, args: &Named) -> Result<(), Error> {
         .filter(|dir| holds_something(dir))
     {
         let dir = print::shell_word(&dir.to_string_lossy());
-        print::hint(&format!(
-            "what `{name}` wrote into its directory stays: {dir}"
-        ));
+        print::hint(&format!("the files of `{name}` are kept in {dir}"));
     }
     Ok(())
 }
@@ -239,14 +237,14 @@ pub fn restart(home: &Home, place: &Place, args: &Started) -> Result<(), Error> 
 fn try_start(home: &Home, place: &Place, args: &Started) -> Result<(), Error> {
     let name = &args.name;
     if args.no_wait {
-        return Err(no_gateway(home).hint("`switchboard serve` starts one"));
+        return Err(no_gateway(home).hint("start one with `switchboard serve`"));
     }
     let config = ConfigFile::read(home)?.config()?;
     match config.servers.get(name) {
         Some(server) if server.enabled => learning::start_alone(home, place, name),
         Some(_) => {
             let name = print::shell_word(name);
-            let hint = format!("`switchboard enable {name}` switches it on");
+            let hint = format!("enable it with `switchboard enable {name}`");
             Err(Error::new(format!("`{name}` is disabled")).hint(hint))
         }
         None => Err(Error::new(format!("there is no server {name:?}"))
@@ -270,8 +268,8 @@ fn spare_built_in(home: &Home, name: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(
-        Error::new("the memory is part of Switchboard, and no server in switchboard.json")
-            .hint("`\"memory\": {\"enabled\": false}` there switches it off, `true` on"),
+        Error::new("the memory is built in, and not a server of the configuration")
+            .hint("write `\"memory\": {\"enabled\": false}` there to disable it"),
     )
 }
 
@@ -292,7 +290,7 @@ fn switch(home: &Home, name: &str, to: Switch) -> Result<(), Error> {
     print::say(&if changed {
         format!("{done} `{name}`")
     } else {
-        format!("`{name}` is {done} already")
+        format!("`{name}` is already {done}")
     });
     Ok(())
 }
@@ -308,12 +306,10 @@ fn entry(args: &Add) -> Result<Value, Error> {
     let mut command = args.command.iter();
     if let Some(url) = &args.url {
         if !url.contains("://") && !url.starts_with("${") {
-            return Err(
-                Error::usage(format!("`{url}` is not an address")).hint(format!(
-                    "to start a program, put `--` before it: switchboard add {} -- {url} …",
-                    args.name
-                )),
-            );
+            return Err(Error::usage(format!("`{url}` is not a URL")).hint(format!(
+                "to start a program, put `--` before it: switchboard add {} -- {url} …",
+                args.name
+            )));
         }
         put("url", url.as_str().into());
         if let Some(kind) = args.kind {

@@ -38,7 +38,7 @@ pub fn run(home: &Home, args: &StatusArgs) -> Result<(), Error> {
     }
     let status: Status = status
         .read_owned()
-        .map_err(|error| Error::new(format!("the gateway's status is not understood: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot parse the gateway's response: {error}")))?;
     print::data(&attention(&status))?;
     print::data(&summary(&status))?;
     if !status.servers.is_empty() {
@@ -53,7 +53,7 @@ fn attention(status: &Status) -> String {
     let mut all = Vec::new();
     if let Some(problem) = &status.config_problem {
         all.push(format!(
-            "the configuration was changed and cannot be applied; the one before stays\n{problem}"
+            "the gateway keeps the previous configuration, because the new one is invalid:\n{problem}"
         ));
     }
     for part in &status.parts {
@@ -73,8 +73,8 @@ fn attention(status: &Status) -> String {
         all.push(format!("`{name}` is {state}: {}", first(server)));
     }
     if status.approvals > 0 {
-        let waiting = count(status.approvals, "request waits", "requests wait");
-        all.push(format!("{waiting} for you: `switchboard approvals`"));
+        let waiting = count(status.approvals, "request is", "requests are");
+        all.push(format!("{waiting} pending: `switchboard approvals`"));
     }
     if all.is_empty() {
         return String::new();
@@ -82,7 +82,7 @@ fn attention(status: &Status) -> String {
     let out = io::stdout();
     let mut all: Vec<_> = all.iter().map(|one| print::warning(&out, one)).collect();
     if status.servers.iter().any(words::needs_user) {
-        let hint = "`switchboard list` shows whole reasons, and what to do";
+        let hint = "`switchboard list` shows the full reasons and what to do";
         all.push(print::indented(&out, 0, Colour::Cyan, "hint:", hint));
     }
     all.join("\n") + "\n\n"
@@ -111,20 +111,20 @@ fn is_of_search(part: &Part) -> bool {
 fn search(status: &Status) -> &str {
     let mut told = status.parts.iter().filter(|part| is_of_search(part));
     let note = told.find_map(|part| match &*part.state {
-        "initializing" => Some("is being prepared"),
+        "initializing" => Some("starting"),
         _ => part.note.as_deref(),
     });
-    note.unwrap_or("does not work")
+    note.unwrap_or("not working")
 }
 
 fn summary(status: &Status) -> String {
     let listen = match &status.listen {
         Some(address) => format!("http://{address}/mcp"),
-        None => "its socket only".to_owned(),
+        None => "the socket only".to_owned(),
     };
     let held = match status.held {
         0 => String::new(),
-        held => format!(" ({held} more held back)"),
+        held => format!(" ({held} more held)"),
     };
     let sum = |of: fn(&Server) -> u64| status.servers.iter().map(of).sum::<u64>();
     format!(
@@ -133,7 +133,7 @@ fn summary(status: &Status) -> String {
          clients       {}\n\
          tools         {}{held}\n\
          search        {}\n\
-         calls         {} ({} failed, {} under way)\n",
+         calls         {} ({} failed, {} in flight)\n",
         status.version,
         status.state,
         local(&status.started_at),

@@ -41,7 +41,7 @@ pub fn run(home: &Home) -> Result<(), Error> {
             progress.clear();
             let (pid, seconds) = (before.pid, patience.as_secs());
             let error = Error::new(format!(
-                "the gateway (process {pid}) has not stopped within {seconds} s"
+                "the gateway (process {pid}) did not stop within {seconds} s"
             ));
             // Another version may not report its process ID; `kill -9 0` would kill the user's own processes.
             return Err(match pid {

@@ -52,9 +52,9 @@ pub fn run(home: &Home, args: &Tools) -> Result<(), Error> {
     let mut progress = Progress::new();
     let (value, answer, missing) = loop {
         let value: Raw = link.get(&path)?;
-        let answer: tools::Tools = value.read().map_err(|error| {
-            Error::new(format!("the gateway's list is not understood: {error}"))
-        })?;
+        let answer: tools::Tools = value
+            .read()
+            .map_err(|error| Error::new(format!("cannot parse the gateway's response: {error}")))?;
         let missing = missing(&link, &answer.starting)?;
         let is_on_the_way = missing.iter().any(|server| server.health.state != "parked");
         if !is_on_the_way || Instant::now() >= until {
@@ -90,7 +90,7 @@ pub fn run(home: &Home, args: &Tools) -> Result<(), Error> {
             note => format!(": {note}"),
         };
         print::warn(&format!(
-            "the tools of `{}` are not known yet, it is {}{note}",
+            "the tools of `{}` are not known yet: the server is {}{note}",
             server.name, server.health.state
         ));
     }
@@ -108,7 +108,7 @@ fn say_none(link: &Link, name: Option<&str>) -> Result<(), Error> {
         (Some(server), _) if !server.enabled => {
             let name = shell_word(&server.name);
             print::say(&format!("`{name}` is disabled"));
-            print::hint(&format!("`switchboard enable {name}` switches it on"));
+            print::hint(&format!("enable it with `switchboard enable {name}`"));
         }
         (_, Some(name)) => print::say(&format!("`{name}` has no tools that can be called")),
         (_, None) => print::say("there are no tools"),
@@ -135,13 +135,13 @@ fn mention(trust: &Trust) {
     let flagged = trust.servers.iter().flat_map(|server| &server.flagged);
     let flagged: Vec<_> = flagged.map(|tool| print::one_line(&tool.name)).collect();
     if !held.is_empty() {
-        print::warn(&format!("held back: {}", some(&held)));
+        print::warn(&format!("held: {}", some(&held)));
     }
     if !flagged.is_empty() {
         print::warn(&format!("suspicious: {}", some(&flagged)));
     }
     if !(held.is_empty() && flagged.is_empty()) {
-        print::hint("`switchboard trust` shows why, and what to do");
+        print::hint("`switchboard trust` shows why and what to do");
     }
 }
 

@@ -59,7 +59,7 @@ Examples:
     #[command(after_long_help = "\
 Examples:
   switchboard trust approve files:read_file
-  switchboard trust approve files              all that are held, after a look at each
+  switchboard trust approve files              review and approve all held tools
   switchboard trust approve files --all --yes")]
     Approve(decide::Approve),
     #[command(after_long_help = "\
@@ -105,7 +105,7 @@ fn ask_one(link: &Link, server: &str) -> Result<ServerTrust, Error> {
 }
 
 fn gone(server: &str) -> Error {
-    Error::new(format!("there is no server {server:?} any more"))
+    Error::new(format!("the server {server:?} no longer exists"))
 }
 
 /// Fetches one tool, as it is approved and as it is held.
@@ -118,7 +118,7 @@ fn ask_tool<T: DeserializeOwned>(link: &Link, server: &str, tool: &str) -> Resul
 fn read_omitted(link: &Link, server: &str, held: &mut HeldTool) -> Result<(), Error> {
     if held.omitted {
         let shown: ToolTrust = ask_tool(link, server, &held.tool)?;
-        let gone = || Error::new(format!("`{}` is not held back any more", held.name));
+        let gone = || Error::new(format!("`{}` is no longer held", held.name));
         *held = shown.held.ok_or_else(gone)?;
     }
     Ok(())

@@ -17,11 +17,11 @@ pub(super) fn notes(server: &Server) -> Vec<String> {
     notes.extend(server.failed_lists.iter().map(failed_list));
     notes.extend(server.problems.first().cloned());
     notes.extend(match (&health.action, &health.next_try) {
-        (Some(action), Some(next)) => Some(format!("{action} (next try at {})", local(next))),
+        (Some(action), Some(next)) => Some(format!("{action} (next attempt at {})", local(next))),
         (Some(action), None) => Some(action.clone()),
         (None, next) => next
             .as_deref()
-            .map(|next| format!("next try at {}", local(next))),
+            .map(|next| format!("next attempt at {}", local(next))),
     });
     notes
 }

@@ -145,7 +145,7 @@ fn write_all(orders: &Receiver<Order>, missed: &AtomicU64, mut to: impl Write) {
         };
         let count = missed.swap(0, Relaxed);
         if count > 0 {
-            let _ = writeln!(to, "({count} lines of the log are lost: it was not read)");
+            let _ = writeln!(to, "(lines dropped because the log was not read: {count})");
         }
     }
 }
@@ -199,7 +199,7 @@ mod tests {
         let written = String::from_utf8(written).unwrap();
         assert_eq!(
             written,
-            "line 0\n(3 lines of the log are lost: it was not read)\nline 1\n"
+            "line 0\n(lines dropped because the log was not read: 3)\nline 1\n"
         );
     }
 }

@@ -28,7 +28,7 @@ pub fn block_on<F: Future>(work: F) -> Result<F::Output, Error> {
         .worker_threads(workers)
         .enable_all()
         .build()
-        .context("cannot start the runtime")?;
+        .context("cannot start the async runtime")?;
     let done = runtime.block_on(work);
     // Do not wait for blocking operations (a file, a name server).
     runtime.shutdown_background();
@@ -100,7 +100,7 @@ impl Lock {
 /// Warns that other users may change which programs are run.
 fn warn_of_group(config: &Path) {
     if switchboard_files::access(config).is_ok_and(Access::is_group_writable) {
-        tracing::warn!(file = %config.display(), "The group may change the configuration, which names programs to run; `chmod g-w` takes that away.");
+        tracing::warn!(file = %config.display(), "The group can change the configuration, which names programs to run; run `chmod g-w` on the file.");
     }
 }
 
@@ -123,10 +123,10 @@ fn sweep(home: &Home) {
         match switchboard_files::sweep(folder) {
             Ok(0) => {}
             Ok(removed) => {
-                tracing::info!(removed, folder = %folder.display(), "Removed drafts of processes that were killed.");
+                tracing::info!(removed, folder = %folder.display(), "Removed temporary files of processes that were killed.");
             }
             Err(error) => {
-                tracing::debug!(%error, folder = %folder.display(), "Cannot look for drafts.");
+                tracing::debug!(%error, folder = %folder.display(), "Cannot look for temporary files.");
             }
         }
     }
@@ -138,14 +138,14 @@ pub(crate) fn token(home: &Home) -> Result<String, Error> {
     let path = home.token_file();
     match switchboard_files::read(&path, TOKEN_BYTES_MAX, Links::Refuse) {
         Ok(_) if !switchboard_files::access(&path).is_ok_and(is_own) => {
-            tracing::warn!(path = %path.display(), "Another user may know the token; it is replaced by a new one.");
+            tracing::warn!(path = %path.display(), "Another user may know the token; the gateway replaces it.");
         }
         Ok(token) => match String::from_utf8(token) {
             Ok(token) if token.trim().len() >= TOKEN_BYTES_MIN => {
                 return Ok(token.trim().to_owned());
             }
             _ => {
-                tracing::warn!(path = %path.display(), "The token is shorter than {TOKEN_BYTES_MIN} characters, or not text; it is replaced by a new one.");
+                tracing::warn!(path = %path.display(), "The token is shorter than {TOKEN_BYTES_MIN} characters, or not text; the gateway replaces it.");
             }
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -154,7 +154,7 @@ pub(crate) fn token(home: &Home) -> Result<String, Error> {
         }
     }
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).context("the system gives no random numbers")?;
+    getrandom::fill(&mut bytes).context("the system provides no random numbers")?;
     let token = hex::encode(&bytes);
     write_private(&path, format!("{token}\n").as_bytes())
         .context(format!("cannot write {}", path.display()))?;
@@ -167,7 +167,7 @@ const TOKEN_BYTES_MAX: u64 = 4096;
 
 fn private(path: &Path) -> Result<(), Error> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))
-        .context(format!("cannot make {} private", path.display()))
+        .context(format!("cannot set the mode of {} to 600", path.display()))
 }
 
 /// Returns `true` if only this user can have written or read the file.
@@ -180,8 +180,8 @@ fn is_own(found: Access) -> bool {
 pub(crate) fn bind_socket(home: &Home) -> Result<UnixListener, Error> {
     let path = home.socket();
     if path.is_symlink() {
-        let message = format!("{} is a symbolic link", path.display());
-        return Err(Error::new(message).hint("remove it"));
+        let message = format!("cannot open {}: it is a symbolic link", path.display());
+        return Err(Error::new(message).hint("remove the link"));
     }
     match fs::remove_file(&path) {
         Ok(()) => {}
@@ -207,9 +207,9 @@ pub(crate) struct Signals {
 impl Signals {
     pub(crate) fn listen() -> Result<Self, Error> {
         Ok(Self {
-            terminate: signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?,
-            interrupt: signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?,
-            hang_up: signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?,
+            terminate: signal(SignalKind::terminate()).context("cannot handle SIGTERM")?,
+            interrupt: signal(SignalKind::interrupt()).context("cannot handle SIGINT")?,
+            hang_up: signal(SignalKind::hangup()).context("cannot handle SIGHUP")?,
         })
     }
 }
@@ -274,7 +274,7 @@ pub(crate) fn raise_file_limit() {
     if limit.current.is_some_and(|current| current < most) {
         limit.current = Some(most);
         if let Err(error) = setrlimit(Resource::Nofile, limit) {
-            tracing::debug!(%error, "Cannot raise the limit of open files.");
+            tracing::debug!(%error, "Cannot raise the limit on open files.");
         }
     }
 }

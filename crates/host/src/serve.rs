@@ -54,13 +54,14 @@ pub fn run(home: Home, args: &Serve) -> Result<(), Error> {
                 "a gateway is already running for {}{holder}",
                 home.config_file().display()
             ))
-            .hint("`switchboard status` shows it, `switchboard stop` ends it"));
+            .hint("`switchboard status` shows it, `switchboard stop` stops it"));
         }
     };
     let config = Config::load(home.config_file())?;
     let address = args.listen.unwrap_or_else(|| config.listen_address());
     if !address.ip().is_loopback() {
-        let message = format!("--listen {address}: the gateway serves its own machine only");
+        let message =
+            format!("cannot listen on {address}: the gateway accepts only loopback addresses");
         let hint = "choose a loopback address such as 127.0.0.1:7777";
         return Err(Error::usage(message).hint(hint));
     }
@@ -92,11 +93,11 @@ async fn serve(
     let token = runtime::token(&home)?;
     let tcp = Ports::bind(address).await.map_err(|error| {
         let why = match error.kind() {
-            io::ErrorKind::AddrInUse => ": another program has it",
+            io::ErrorKind::AddrInUse => ": another program uses this port",
             _ => "",
         };
         Error::new(format!("cannot listen on {address}{why}: {error}"))
-            .hint("choose another with `listen` in the configuration or --listen")
+            .hint("choose another address with --listen, or with `listen` in the configuration")
     })?;
     let socket = runtime::bind_socket(&home)?;
     let address = tcp.address();

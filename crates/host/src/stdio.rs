@@ -98,7 +98,7 @@ fn parse_view(text: &str) -> Result<View, String> {
 pub fn run(home: Home, args: &StdioArgs) -> Result<(), Error> {
     let _log = log::to_stderr(args.log_level).context("cannot start the log")?;
     if io::stdin().is_terminal() {
-        print::say("waiting for an MCP client on standard input; Ctrl-D ends");
+        print::say("waiting for an MCP client on standard input; press Ctrl-D to quit");
     }
     let client = Client {
         view: args.view.clone(),
@@ -118,8 +118,8 @@ pub fn run(home: Home, args: &StdioArgs) -> Result<(), Error> {
                 Err(_) if Instant::now() < until => join::pause().await,
                 Err(holder) => {
                     let holder = holder.map_or_else(String::new, |pid| format!(" (process {pid})"));
-                    let message = format!("the gateway{holder} does not answer");
-                    return Err(Error::new(message).hint("end it and start the client anew"));
+                    let message = format!("the gateway{holder} does not respond");
+                    return Err(Error::new(message).hint("end that process and restart the client"));
                 }
             }
         }
@@ -136,7 +136,7 @@ async fn be(home: Home, client: Client, lock: Lock) -> Result<(), Error> {
         let project = client.project();
         let served = gateway.serve_pipe(client.view, project, reader, writer);
         if let Err(error) = served.await {
-            tracing::debug!(%error, "The client's pipe ended early.");
+            tracing::debug!(%error, "The client's pipe closed early.");
         }
         // Connected clients keep the gateway running for as long as they need it, and so do servers
         // that are being listed for the first time.
@@ -173,13 +173,15 @@ impl Hosted {
                 Err(failure) => return tracing::warn!("{}", failure.line()),
             };
             let socket = runtime::bind_socket(&place)
-                .inspect_err(|failure| tracing::warn!("Others cannot join: {}", failure.line()))
+                .inspect_err(|failure| {
+                    tracing::warn!("Other clients cannot connect: {}", failure.line())
+                })
                 .ok();
             let tcp = Ports::bind(address)
                 .await
                 .inspect_err(|error| {
                     tracing::warn!(
-                        "Clients over HTTP cannot join: cannot listen on {address}: {error}"
+                        "HTTP clients cannot connect: cannot listen on {address}: {error}"
                     );
                 })
                 .ok();

@@ -60,7 +60,8 @@ impl Checker {
 
     /// Converts arguments to a form that a server may accept: values of the wrong type with the
     /// same meaning are replaced, and members that the schema does not name are left to the server.
-    /// It takes a few times as long as a check.
+    /// If that does not help, the mismatches are those of the converted arguments. It takes a few
+    /// times as long as a check.
     ///
     /// ```
     /// use switchboard_schema::Checker;
@@ -91,8 +92,11 @@ impl Checker {
         let mut coercion = Coercion::new(aliases());
         if let Some(replaced) = coercion.replace(&value, arguments)
             && let Some(now) = self.read(&replaced)
-            && aliases().eval(&self.schema.root, &now) != Verdict::No
         {
+            if aliases().eval(&self.schema.root, &now) == Verdict::No {
+                // Values that could be converted are not among the mismatches.
+                return Err(self.explain(&now));
+            }
             let doubts = (!self.may_allow(&now)).then(|| self.explain(&now));
             return Ok(fit(&replaced, coercion.into_notes(), doubts));
         }

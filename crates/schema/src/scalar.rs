@@ -225,7 +225,8 @@ fn hint(types: &[Json<'_>], value: &Json<'_>) -> Option<String> {
             let json = wants("object") && inner.starts_with('{')
                 || wants("array") && inner.starts_with('[');
             if bare {
-                Some(format!("write {inner} without quotation marks"))
+                let kind = if number { "a number" } else { "a boolean" };
+                Some(format!("pass {inner} as {kind}, not as a string"))
             } else if json {
                 Some("pass the value itself, not a string with its JSON text".to_owned())
             } else {

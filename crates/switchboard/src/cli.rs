@@ -40,10 +40,10 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Tools", &["tools", "describe", "search", "call", "memory"]),
     #[cfg(not(feature = "memory"))]
     ("Tools", &["tools", "describe", "search", "call"]),
-    ("Safety", &["trust", "approvals", "audit"]),
+    ("Security", &["trust", "approvals", "audit"]),
     ("Gateway", &["serve", "stdio", "stop", "console"]),
     (
-        "Look at it",
+        "Monitoring",
         &["status", "list", "activity", "logs", "doctor"],
     ),
     ("Other", &["completions", "man", "schema", "help"]),
@@ -51,15 +51,15 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 const FIRST_STEPS: &str = "\
 First steps:
-  switchboard import            take over the servers of your clients
-  switchboard connect cursor    put the gateway into a client
-  switchboard doctor            find out what is wrong, if something is
+  switchboard import            import the servers of your clients
+  switchboard connect cursor    add the gateway to a client
+  switchboard doctor            check for problems and print how to fix them
 ";
 
-const LAST_WORDS: &str = "`switchboard COMMAND --help` has examples.";
+const LAST_WORDS: &str = "Run `switchboard COMMAND --help` for examples.";
 
 const EXIT_CODES: &str =
-    "Exit codes: 0 done, 1 what was asked for failed, 2 wrong usage, 3 no gateway can be reached.";
+    "Exit codes: 0 success, 1 failure, 2 wrong usage, 3 the gateway cannot be reached.";
 
 /// The command line, with its help in groups.
 fn command() -> clap::Command {
@@ -84,7 +84,7 @@ fn command() -> clap::Command {
         .after_long_help(format!("{FIRST_STEPS}\n{EXIT_CODES}\n\n{LAST_WORDS}"))
 }
 
-const HELP: &str = "Print this, or the help of a command";
+const HELP: &str = "Print this help, or the help of a command";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -133,21 +133,21 @@ Example:
     Restart(switchboard_cli::servers::Started),
     #[command(after_long_help = "\
 Examples:
-  switchboard import                        everything that is found
-  switchboard import cursor --dry-run       look only
-  switchboard import --project              also the files of this folder
+  switchboard import                        import from all clients
+  switchboard import cursor --dry-run       preview the changes
+  switchboard import --project              include the files of this folder
   switchboard import .mcp.json --yes
   switchboard import --undo")]
     Import(switchboard_cli::import::Import),
     #[command(after_long_help = "\
 Examples:
-  switchboard secret set github            asks for the value
+  switchboard secret set github            prompt for the value
   pass show github | switchboard secret set github
   switchboard secret list")]
     Secret(switchboard_cli::secret::Secret),
     #[command(after_long_help = "\
 Examples:
-  switchboard connect                       which clients there are
+  switchboard connect                       list the clients
   switchboard connect claude-desktop
   switchboard connect cursor --dry-run
   switchboard connect cursor --undo")]
@@ -186,21 +186,21 @@ Examples:
     Search(switchboard_cli::search::Search),
     #[command(after_long_help = "\
 Examples:
-  switchboard trust                          what is held back, and why
-  switchboard trust show files:read_file     what changed, what is suspicious, what it says
+  switchboard trust                          list held tools, with the reasons
+  switchboard trust show files:read_file     show its changes, findings and definition
   switchboard trust approve files:read_file")]
     Trust(switchboard_cli::trust::Trust),
     #[command(after_long_help = "\
 Examples:
-  switchboard approvals                      what waits for you
-  switchboard approvals show k7              all of one; the beginning of its name will do
+  switchboard approvals                      list pending requests
+  switchboard approvals show k7              show one request (an ID prefix is enough)
   switchboard approvals approve k7 --remember always --for 1h
   switchboard approvals reject k7 'not in this folder'
-  switchboard approvals watch                tells and asks as it happens")]
+  switchboard approvals watch                follow and answer requests")]
     Approvals(switchboard_cli::approvals::Approvals),
     #[command(after_long_help = "\
 Examples:
-  switchboard audit verify                   has anybody changed it?
+  switchboard audit verify                   check that no entry was changed
   switchboard audit list -n 20
   switchboard audit export decisions.csv --format csv")]
     Audit(switchboard_cli::audit::Audit),
@@ -210,7 +210,7 @@ Examples:
   switchboard memory recall what does Ada drink
   switchboard memory list
   switchboard memory export memories.jsonl
-  switchboard memory serve                   the memory alone, for a client")]
+  switchboard memory serve                   serve only the memory to a client")]
     #[cfg(feature = "memory")]
     Memory(switchboard_cli::memory::MemoryArgs),
     #[command(after_long_help = "\
@@ -226,8 +226,8 @@ Examples:
     Describe(switchboard_cli::describe::Describe),
     #[command(after_long_help = "\
 Examples:
-  switchboard activity                       the last calls
-  switchboard activity files --failed        what failed of one server
+  switchboard activity                       list recent calls
+  switchboard activity files --failed        list failed calls of one server
   switchboard activity files:read_file -n 5 --json")]
     Activity(switchboard_cli::activity::ActivityArgs),
     #[command(after_long_help = "\

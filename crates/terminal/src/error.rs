@@ -172,7 +172,7 @@ impl From<switchboard_store::StoreError> for Error {
 impl From<switchboard_config::ConfigError> for Error {
     fn from(error: switchboard_config::ConfigError) -> Self {
         Self::from_error(&error, error.hint())
-            .hint("fix the file; `switchboard schema` prints what may stand in it")
+            .hint("fix the file; `switchboard schema` prints the allowed keys")
     }
 }
 

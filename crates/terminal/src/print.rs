@@ -121,7 +121,7 @@ pub fn text(text: &str) -> Result<(), Error> {
 /// and cannot control a terminal.
 pub fn json(value: &impl Serialize) -> Result<(), Error> {
     let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Error::new(format!("cannot write the answer as JSON: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot write the output as JSON: {error}")))?;
     data(&format!("{}\n", escaped(&text)))
 }
 

@@ -28,7 +28,7 @@ pub fn failure(error: &clap::Error, command: &Command, words: &[OsString]) -> Er
     let message = plain(&message);
     let hint = match (meant(error), tips.is_empty()) {
         (Some(meant), _) => format!("did you mean `{meant}`?"),
-        (None, true) => format!("`{} --help` has examples", path(command, words)),
+        (None, true) => format!("run `{} --help` for examples", path(command, words)),
         (None, false) => plain(&tips.join("; ")),
     };
     Error::usage(message).hint(hint)
@@ -125,7 +125,10 @@ mod tests {
             failure.message(),
             "the following required arguments were not provided: <name>\nusage: add <name>"
         );
-        assert_eq!(failure.advice(), Some("`program add --help` has examples"));
+        assert_eq!(
+            failure.advice(),
+            Some("run `program add --help` for examples")
+        );
     }
 
     #[test]

@@ -43,10 +43,10 @@ pub(super) fn run(home: &Home, args: &Respond) -> Result<(), Error> {
         return Err(over(&approval));
     }
     if approval.kind != "sampling" {
-        let message = format!("{id} does not ask for a model's answer");
-        return Err(
-            Error::usage(message).hint(format!("`switchboard approvals approve {id}` answers it"))
-        );
+        let message = format!("`{id}` is not a sampling request");
+        return Err(Error::usage(message).hint(format!(
+            "answer it with `switchboard approvals approve {id}`"
+        )));
     }
     let text = match args.text.as_deref().unwrap_or_default() {
         "-" => from_input()?,

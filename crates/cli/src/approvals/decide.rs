@@ -64,9 +64,9 @@ impl Approve {
         let is = |kind: &str| approval.kind == kind;
         let is_request = is("sampling") && !approval.is_review();
         let can_change = is("sampling") || is("tool_call");
-        let call = "the call of a tool";
-        let model = "a request for a model's answer";
-        let either = "a call or a request for a model's answer";
+        let call = "tool calls";
+        let model = "sampling requests";
+        let either = "tool calls and sampling requests";
         for (given, fits, flag, with) in [
             (
                 self.arguments.is_some(),
@@ -80,13 +80,13 @@ impl Approve {
                 self.content.is_some(),
                 is("elicitation"),
                 "--content",
-                "a question",
+                "questions",
             ),
             (
                 !self.field.is_empty(),
                 is("elicitation"),
                 "--field",
-                "a question",
+                "questions",
             ),
             (self.edit, can_change, "--edit", either),
             (
@@ -97,7 +97,10 @@ impl Approve {
             ),
         ] {
             if given && !fits {
-                let message = format!("{flag} goes with {with}, and {} is none", approval.id);
+                let message = format!(
+                    "{flag} applies only to {with}, and `{}` is a different kind of request",
+                    approval.id
+                );
                 return Err(Error::usage(message));
             }
         }
@@ -161,16 +164,16 @@ impl Remember {
             return Ok(());
         }
         let why = match scope {
-            "session" => "whoever asks has no session that lasts",
-            "project" => "it is not known in which folder the client works",
-            _ => "only calls, resources, prompts and sampling can be remembered",
+            "session" => "the caller has no lasting session",
+            "project" => "the client's folder is unknown",
+            _ => "only decisions about calls, resources, prompts and sampling can be remembered",
         };
-        let failure = Error::usage(format!("this cannot be remembered: {why}"));
+        let failure = Error::usage(format!("cannot remember this decision: {why}"));
         let can: Vec<&str> = can.iter().map(|scope| &**scope).collect();
         Err(if can.is_empty() {
-            failure.hint("leave --remember out")
+            failure.hint("omit --remember")
         } else {
-            failure.hint(format!("--remember takes {} here", can.join(" or ")))
+            failure.hint(format!("use --remember {}", can.join(" or ")))
         })
     }
 
@@ -182,7 +185,7 @@ impl Remember {
         let with = if self.exact {
             "exactly these arguments"
         } else {
-            "any arguments (--exact: these alone)"
+            "any arguments (with --exact, only these)"
         };
         let rule = print::shell_word(&format!("r-{}", approval.id));
         print::say(&format!(
@@ -209,7 +212,7 @@ impl Remember {
 
 /// Parses `90`, `90s`, `30m`, `2h` or `7d` into seconds.
 fn seconds(given: &str) -> Result<u64, String> {
-    let wrong = || "give a time such as 30m, 2h or 7d".to_owned();
+    let wrong = || "expected a time such as 30m, 2h or 7d".to_owned();
     let digits = given.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &given[digits.len()..] {
         "" | "s" => 1,
@@ -246,11 +249,14 @@ pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Error> {
         edits.show()?;
     }
     let what = match (&*approval.kind, approval.is_review()) {
-        ("tool_call", _) => format!("Let {} be called", words::place(&approval)),
-        ("resource", _) => format!("Let {} be read", words::place(&approval)),
-        ("prompt", _) => format!("Let {} be handed out", words::place(&approval)),
-        ("sampling", true) => format!("Hand this answer to {}", words::server(&approval)),
-        ("sampling", false) => format!("Ask the model for {}", words::server(&approval)),
+        ("tool_call", _) => format!("Allow the call to {}", words::place(&approval)),
+        ("resource", _) => format!("Allow reading {}", words::place(&approval)),
+        ("prompt", _) => format!("Allow the prompt {}", words::place(&approval)),
+        ("sampling", true) => format!("Send this answer to {}", words::server(&approval)),
+        ("sampling", false) => format!(
+            "Send this request from {} to the model",
+            words::server(&approval)
+        ),
         _ => format!("Approve {}", words::place(&approval)),
     };
     let with = edits.as_ref().map_or("", |_| ", with your changes");
@@ -263,9 +269,9 @@ pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Error> {
     let decided = super::send(&link, &id, "approve", members)?;
     if approval.status == "orphaned" {
         print::say(&format!(
-            "approved `{id}`: whoever asked has gone, so that nothing is done now"
+            "approved `{id}`: the caller has disconnected, so nothing happens now"
         ));
-        print::hint("it holds if the same is asked again soon");
+        print::hint("the approval applies if the caller repeats the request soon");
     } else {
         told(&decided);
     }
@@ -308,7 +314,7 @@ fn edits(home: &Home, approval: &Approval, args: &Approve) -> Result<Option<Edit
 pub(super) fn object(given: &str, what: &str) -> Result<Raw, Error> {
     let hint = r#"give an object such as '{"path": "/tmp"}'"#;
     let raw = Raw::parse(given.to_owned())
-        .map_err(|error| Error::usage(format!("{what} are not JSON: {error}")).hint(hint))?;
+        .map_err(|error| Error::usage(format!("{what} are not valid JSON: {error}")).hint(hint))?;
     if raw.is_object() {
         Ok(raw)
     } else {
@@ -327,17 +333,17 @@ fn accept(link: &Link, approval: &Approval, args: &Approve) -> Result<(), Error>
     let content = match &form.mode {
         Mode::Refused { why } => {
             return Err(Error::new(visible_line(why)).hint(format!(
-                "`switchboard approvals respond {id} --decline` says no"
+                "`switchboard approvals respond {id} --decline` declines it"
             )));
         }
         Mode::Url(address) => {
             let host = visible_line(&address.host);
             if args.yes {
                 print::say(&format!(
-                    "the address is not opened for you: {}",
+                    "Switchboard does not open the address: {}",
                     visible_line(&address.url)
                 ));
-                print::say(&format!("its host is {host}"));
+                print::say(&format!("the host is {host}"));
             }
             let question = format!("Tell {server} that you agree to open {host} ({id})?");
             APPROVE.agree(args.yes, &question)?;
@@ -389,11 +395,11 @@ fn reject_one(
 pub(super) fn over(approval: &Approval) -> Error {
     let id = print::shell_word(&approval.id);
     let message = match &approval.decision {
-        Some(decision) => format!("`{id}` was {} already", words::decision(decision)),
-        None => format!("`{id}` is {} already", words::status(approval)),
+        Some(decision) => format!("`{id}` was already {}", words::decision(decision)),
+        None => format!("`{id}` is already {}", words::status(approval)),
     };
     Error::new(message).hint(format!(
-        "`switchboard approvals show {id}` shows what became of it"
+        "`switchboard approvals show {id}` shows its outcome"
     ))
 }
 
@@ -403,15 +409,15 @@ pub(super) fn told(approval: &Approval) {
     let place = words::place(approval);
     print::say(&match (&*approval.kind, &*approval.status) {
         ("sampling", "generating") => format!(
-            "approved `{id}`: the model is asked; `switchboard approvals show {id}` shows what it says"
+            "approved `{id}`: the model is generating; `switchboard approvals show {id}` shows its answer"
         ),
-        ("sampling", "approved") => format!("approved `{id}`: {place} gets this answer"),
+        ("sampling", "approved") => format!("approved `{id}`: {place} receives this answer"),
         ("tool_call", "approved") => format!("approved `{id}`: {place} is called"),
         ("tool_call", "rejected") => format!("rejected `{id}`: {place} is not called"),
         ("resource", "approved") => format!("approved `{id}`: {place} is read"),
         ("resource", "rejected") => format!("rejected `{id}`: {place} is not read"),
-        ("prompt", "approved") => format!("approved `{id}`: {place} is handed out"),
-        ("prompt", "rejected") => format!("rejected `{id}`: {place} is not handed out"),
+        ("prompt", "approved") => format!("approved `{id}`: {place} is returned"),
+        ("prompt", "rejected") => format!("rejected `{id}`: {place} is not returned"),
         (_, status) => format!("{} `{id}`", visible_line(status).replace('_', " ")),
     });
 }

@@ -120,7 +120,7 @@ fn read(text: &str) -> Result<Raw, String> {
     if raw.is_object() {
         Ok(raw)
     } else {
-        Err("it is not an object".to_owned())
+        Err("it is not a JSON object".to_owned())
     }
 }
 
@@ -133,7 +133,7 @@ fn changed_members(
     for (name, _) in before.members().unwrap_or_default() {
         if !all.iter().any(|(other, _)| *other == name) {
             return Err(format!(
-                "`{name}` is gone, but it cannot be left out; give it another value"
+                "`{name}` is missing; change its value, but keep it"
             ));
         }
     }
@@ -150,9 +150,9 @@ fn changed_members(
 
 /// Asks whether to edit again after the edited text was rejected.
 fn again(why: &str) -> Result<(), Error> {
-    let message = format!("what was edited does not fit: {why}");
+    let message = format!("the edited text is invalid: {why}");
     if !io::stdin().is_terminal() {
-        return Err(Error::new(message).hint("nothing was approved; edit it again"));
+        return Err(Error::new(message).hint("edit it again; nothing was approved"));
     }
     print::warn(&message);
     match print::confirm("Edit it again?") {
@@ -203,12 +203,11 @@ impl Scratch {
             .arg(&editor)
             .arg(&self.0)
             .status();
-        let hint =
-            "nothing was approved; set VISUAL or EDITOR to an editor that waits until you are done";
+        let hint = "set VISUAL or EDITOR to an editor that waits until you close the file; nothing was approved";
         match status {
             Ok(status) if status.success() => {}
             Ok(status) => {
-                let message = format!("the editor `{editor}` ended with {status}");
+                let message = format!("the editor `{editor}` failed with {status}");
                 return Err(Error::new(message).hint(hint));
             }
             Err(error) => {

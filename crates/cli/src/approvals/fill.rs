@@ -26,8 +26,8 @@ pub(super) fn content(
     } else if matches!(form.mode, Mode::Form { .. }) && io::stdin().is_terminal() {
         return ask(form);
     } else {
-        return Err(Error::usage("nothing was answered")
-            .hint("give --content '{\"NAME\": VALUE}', or --field NAME=VALUE for each"));
+        return Err(Error::usage("the question needs an answer")
+            .hint("use --content '{\"NAME\": VALUE}', or --field NAME=VALUE for each field"));
     };
     form.check(Some(&given))
         .map_err(|problems| unfit(&problems))
@@ -35,8 +35,8 @@ pub(super) fn content(
 
 fn unfit(problems: &[FieldError]) -> Error {
     let list: Vec<String> = problems.iter().map(sentence).collect();
-    let message = format!("the answer does not fit: {}", list.join("; "));
-    Error::usage(message).hint("nothing was sent; correct the values and try again")
+    let message = format!("the answer is invalid: {}", list.join("; "));
+    Error::usage(message).hint("correct the values and try again; nothing was sent")
 }
 
 fn sentence(problem: &FieldError) -> String {
@@ -49,13 +49,13 @@ fn from_fields(form: &Form, given: &[String]) -> Result<Raw, Error> {
     for one in given {
         let Some((name, value)) = one.split_once('=') else {
             let message = format!("--field {} has no value", visible_line(one));
-            return Err(Error::usage(message).hint("give --field NAME=VALUE"));
+            return Err(Error::usage(message).hint("use --field NAME=VALUE"));
         };
         let field = form.fields().iter().find(|field| field.name == name);
         let value = match field {
             Some(field) => typed(field, value).map_err(|why| {
                 Error::usage(format!(
-                    "the answer does not fit: {} {why}",
+                    "the answer is invalid: {} {why}",
                     visible_line(name)
                 ))
             })?,
@@ -77,14 +77,14 @@ fn typed(field: &Field, text: &str) -> Result<Raw, String> {
             Raw::parse(text.to_owned())
                 .ok()
                 .filter(|_| is_number)
-                .ok_or_else(|| "has to be a number".to_owned())
+                .ok_or_else(|| "must be a number".to_owned())
         }
         Kind::Flag => {
             let text = text.trim().to_ascii_lowercase();
             let flag = match text.as_str() {
                 "true" | "yes" | "y" => "true",
                 "false" | "no" | "n" => "false",
-                _ => return Err("has to be yes or no".to_owned()),
+                _ => return Err("must be yes or no".to_owned()),
             };
             Raw::parse(flag).map_err(|error| error.to_string())
         }
@@ -125,14 +125,14 @@ fn ask(form: &Form) -> Result<Raw, Error> {
         ))?;
         if field.is_secret() {
             print::warn(
-                "this looks like a password or key: the server gets it as you type it; leave it if you are not sure",
+                "this looks like a password or key, and the server receives it as you type it; if you are not sure, leave it empty or press Ctrl-D to cancel",
             );
         }
         loop {
             let answer = line(field)?;
             if answer.is_empty() {
                 match (&field.default, field.required) {
-                    (None, true) => print::warn("it has to be answered"),
+                    (None, true) => print::warn("this field is required"),
                     // The check fills in the default.
                     _ => break,
                 }
@@ -221,10 +221,10 @@ mod tests {
             assert_eq!(answer.as_str(), expected);
         }
         for (field, why) in [
-            ("age=x", "age has to be a number"),
+            ("age=x", "age must be a number"),
             ("age=1.5", "age must be a whole number"),
             ("age=-1", "age must be at least 0"),
-            ("ok=perhaps", "ok has to be yes or no"),
+            ("ok=perhaps", "ok must be yes or no"),
             ("size=xl", "size must be one of"),
             ("aeg=1", "did you mean `age`?"),
             ("age", "--field age has no value"),

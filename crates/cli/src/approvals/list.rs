@@ -82,9 +82,9 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Error> {
     if approvals.is_empty() {
         let is_all = is_queue && args.kind.is_none() && args.server.is_none();
         print::say(if is_all {
-            "nothing waits for you; `switchboard approvals watch` tells when something does"
+            "there are no pending requests; `switchboard approvals watch` waits for new ones"
         } else {
-            "no request matches"
+            "no requests match"
         });
         return Ok(());
     }
@@ -98,9 +98,9 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Error> {
 fn table(approvals: &[Approval], with_status: bool) -> Table {
     let now = Timestamp::now();
     let mut table = if with_status {
-        Table::new(&["ID", "AGE", "STATUS", "KIND", "WHERE", "CLIENT"])
+        Table::new(&["ID", "AGE", "STATUS", "KIND", "TARGET", "CLIENT"])
     } else {
-        Table::new(&["ID", "AGE", "LEFT", "KIND", "WHERE", "CLIENT"])
+        Table::new(&["ID", "AGE", "LEFT", "KIND", "TARGET", "CLIENT"])
     };
     table = table.cut_path(4);
     for approval in approvals {
@@ -130,7 +130,7 @@ fn table(approvals: &[Approval], with_status: bool) -> Table {
 pub(super) fn advise(approval: &Approval) {
     let id = print::shell_word(&approval.id);
     print::hint(&format!(
-        "`switchboard approvals show {id}` shows all of it; {}",
+        "`switchboard approvals show {id}` shows the whole request; {}",
         ways(approval)
     ));
 }
@@ -141,18 +141,18 @@ pub(super) fn ways(approval: &Approval) -> String {
     let one = |what: &str| format!("`switchboard approvals {what}`");
     match &*approval.kind {
         "elicitation" => format!(
-            "{} answers it, {} does not",
+            "{} answers it, {} declines it",
             one(&format!("approve {id}")),
             one(&format!("respond {id} --decline"))
         ),
         "sampling" if !approval.is_review() => format!(
-            "{} asks the model, {} answers in its place, {} refuses",
+            "{} sends it to the model, {} answers in place of the model, {} rejects it",
             one(&format!("approve {id}")),
             one(&format!("respond {id} TEXT")),
             one(&format!("reject {id}"))
         ),
         _ => format!(
-            "{} or {} decides",
+            "{} approves it, {} rejects it",
             one(&format!("approve {id}")),
             one(&format!("reject {id}"))
         ),

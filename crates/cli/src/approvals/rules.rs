@@ -57,13 +57,15 @@ pub(super) fn list(home: &Home, args: &List) -> Result<(), Error> {
     }
     let Rules { rules } = link.get(RULES)?;
     if rules.is_empty() {
-        print::say("there are no rules: nothing is asked about but what servers ask themselves");
+        print::say(
+            "there are no rules: only questions and sampling requests of servers need your answer",
+        );
         print::hint(
-            "add some as `approvals.rules` in switchboard.json; `switchboard approvals test 'ask files:delete_*'` shows what one would do",
+            "add rules to `approvals.rules` in the configuration; `switchboard approvals test 'ask files:delete_*'` shows what a rule matches",
         );
         return Ok(());
     }
-    let mut table = Table::new(&["RULE", "ID", "FROM", "FOR", "UNTIL", "BY"]);
+    let mut table = Table::new(&["RULE", "ID", "SOURCE", "SCOPE", "EXPIRES", "BY"]);
     for rule in &rules {
         table.row([
             visible_line(&rule.text),
@@ -77,7 +79,7 @@ pub(super) fn list(home: &Home, args: &List) -> Result<(), Error> {
     table.print()?;
     if let Some(rule) = rules.iter().find(|rule| rule.source == "remembered") {
         print::hint(&format!(
-            "`switchboard approvals forget {}` forgets one that is remembered",
+            "`switchboard approvals forget {}` forgets a remembered decision",
             print::shell_word(&rule.id)
         ));
     }
@@ -115,12 +117,12 @@ pub(super) fn forget(home: &Home, args: &Forget) -> Result<(), Error> {
                 .map(|rule| format!("  {}  {}", visible_line(&rule.id), visible_line(&rule.text)))
                 .collect();
             let message = format!(
-                "{} begin with {:?}:\n{}",
+                "the IDs of {} begin with {:?}:\n{}",
                 count(found.len() as u64, "rule", "rules"),
                 args.id,
                 list.join("\n")
             );
-            return Err(Error::new(message).hint("give more of its name"));
+            return Err(Error::new(message).hint("give more characters of the ID"));
         }
     };
     link.delete(&format!("{RULES}/{}", escape(id)))?;
@@ -131,7 +133,7 @@ pub(super) fn forget(home: &Home, args: &Forget) -> Result<(), Error> {
 pub(super) fn test(home: &Home, args: &Test) -> Result<(), Error> {
     let rule: Value = if args.rule.trim_start().starts_with('{') {
         serde_json::from_str(&args.rule)
-            .map_err(|error| Error::usage(format!("the rule is not JSON: {error}")))?
+            .map_err(|error| Error::usage(format!("the rule is not valid JSON: {error}")))?
     } else {
         Value::String(args.rule.clone())
     };
@@ -144,10 +146,10 @@ pub(super) fn test(home: &Home, args: &Test) -> Result<(), Error> {
     let tested: TestedRule = link.send(&address, &body)?;
     print::data(&format!("{}\n", visible_line(&tested.text)))?;
     if tested.tools.is_empty() {
-        print::data("\nit matches no tool, prompt or resource that is known\n")?;
+        print::data("\nthe rule matches no known tool, prompt or resource\n")?;
     } else {
         print::data("\n")?;
-        let mut table = Table::new(&["NAME", "KIND", "NOW", "THEN"]);
+        let mut table = Table::new(&["NAME", "KIND", "NOW", "WITH RULE"]);
         for tool in &tested.tools {
             table.row([
                 visible_line(&tool.name),
@@ -162,13 +164,13 @@ pub(super) fn test(home: &Home, args: &Test) -> Result<(), Error> {
         &tested.calls,
         "call",
         "calls",
-        "what they were called with was not kept",
+        "their arguments were not kept",
     )?;
     past(
         &tested.approvals,
         "request",
         "requests",
-        "not all of them is known",
+        "their arguments were not kept in full",
     )
 }
 
@@ -178,7 +180,7 @@ fn past(calls: &PastCalls, one: &str, more: &str, unsure: &str) -> Result<(), Er
         return Ok(());
     }
     let mut said = format!(
-        "\nit matches {} of the last {}",
+        "\nthe rule matches {} of the last {}",
         calls.matched,
         count(calls.looked, one, more)
     );

@@ -76,7 +76,7 @@ impl Sight {
             let is_shown =
                 approval.kind != "trust" || start_of(&words::request(approval)).is_some();
             if approval.waits() && !is_shown {
-                sight.unread.push("what is asked cannot be read".to_owned());
+                sight.unread.push("the request cannot be read".to_owned());
             }
             return sight;
         }
@@ -84,7 +84,7 @@ impl Sight {
             Ok(definitions) => Self::new(approval, full, Some(definitions)),
             Err(failure) => {
                 let mut sight = Self::new(approval, full, None);
-                let why = format!("what is held back cannot be read: {}", failure.message());
+                let why = format!("the held definitions cannot be read: {}", failure.message());
                 // Writing to a string cannot fail.
                 let _ = writeln!(sight.text, "\n{}", visible_line(&why));
                 sight.unread.push(why);
@@ -118,7 +118,7 @@ impl Sight {
         let server = print::shell_word(&approval.server);
         let message = format!("nothing was approved: {}", visible_line(first));
         Err(Error::new(message).hint(format!(
-            "`switchboard trust show {server}` shows what is held back now"
+            "`switchboard trust show {server}` shows the definitions that are held now"
         )))
     }
 }
@@ -137,17 +137,17 @@ impl Page {
             "elicitation" => self.form(&Form::read(&words::request(approval))),
             "tool_call" | "prompt" => self.call(approval),
             "trust" => self.trust(&words::request(approval), definitions),
-            _ => self.part("what is asked", &pretty(&words::request(approval))),
+            _ => self.part("request", &pretty(&words::request(approval))),
         }
         if let Some(draft) = &approval.draft {
-            self.part("what the model answers", &message(draft));
+            self.part("answer of the model", &message(draft));
         }
         self.end(approval);
         if self.cut {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 self.text,
-                "\nnot all is shown: `switchboard approvals show {} --full` does",
+                "\ntruncated: `switchboard approvals show {} --full` shows everything",
                 print::shell_word(&approval.id)
             );
         }
@@ -184,14 +184,14 @@ impl Page {
     fn head(&mut self, approval: &Approval) {
         let now = Timestamp::now();
         let what = match &*approval.kind {
-            "sampling" => "asks for a model's answer",
-            "elicitation" => "asks you something",
-            "tool_call" => "is to be called",
-            "resource" => "is to be read",
-            "prompt" => "is to be handed out",
-            "trust" if start_of(&words::request(approval)).is_some() => "is not started yet",
-            "trust" => "has tools that are held back",
-            _ => "asks",
+            "sampling" => "(sampling)",
+            "elicitation" => "(question)",
+            "tool_call" => "(tool call)",
+            "resource" => "(resource)",
+            "prompt" => "(prompt)",
+            "trust" if start_of(&words::request(approval)).is_some() => "(server start)",
+            "trust" => "(held tools)",
+            _ => "(request)",
         };
         let _ = writeln!(
             self.text,
@@ -210,16 +210,16 @@ impl Page {
             local(&approval.created_at),
             words::age(approval, now)
         );
-        self.line("asked", &asked);
+        self.line("created", &asked);
         if let Some(at) = &approval.escalated_at {
-            self.line("louder", &format!("since {}", local(at)));
+            self.line("escalated", &format!("at {}", local(at)));
         }
         if let (true, Some(at)) = (approval.is_open(), &approval.expires_at) {
             let until = format!("{}, {} left", local(at), words::left(approval, now));
-            self.line("until", &until);
+            self.line("expires", &until);
         }
         if let Some(rule) = &approval.rule {
-            self.line("because", &visible_line(rule));
+            self.line("rule", &visible_line(rule));
         }
     }
 
@@ -229,14 +229,14 @@ impl Page {
             None => self.part("arguments", "none"),
         }
         if let Some(hints) = words::request(approval).member("annotations") {
-            self.part("what the server says of the tool", &pretty(&hints));
+            self.part("annotations of the tool", &pretty(&hints));
         }
     }
 
     fn sampling(&mut self, request: &Raw) {
         // If two members have the same name, readers differ on which one counts.
         if !has_distinct_members(request) {
-            return self.part("what is asked", &pretty(request));
+            return self.part("request", &pretty(request));
         }
         if let Some(text) = request
             .member("systemPrompt")
@@ -247,17 +247,17 @@ impl Page {
         let messages = request.member("messages").and_then(|all| all.elements());
         for said in messages.unwrap_or_default() {
             let role = said.member("role").and_then(|role| role.to_text());
-            let role = visible_line(role.as_deref().unwrap_or("nobody"));
-            self.part(&format!("{role} says"), &message(&said));
+            let role = visible_line(role.as_deref().unwrap_or("unknown"));
+            self.part(&format!("message from {role}"), &message(&said));
         }
         let rest = request.without(&["systemPrompt", "messages", "_meta"]);
         if rest.members().is_some_and(|rest| !rest.is_empty()) {
-            self.part("how", &pretty(&rest));
+            self.part("settings", &pretty(&rest));
         }
     }
 
     fn form(&mut self, form: &Form) {
-        self.part("what it says", &visible(&form.message));
+        self.part("message", &visible(&form.message));
         match &form.mode {
             Mode::Form { fields } => {
                 for field in fields {
@@ -267,27 +267,24 @@ impl Page {
             }
             Mode::Raw { why } => {
                 let why = visible_line(why);
-                self.part("to be answered in JSON", &why);
+                self.part("answer as JSON", &why);
             }
             Mode::Url(address) => {
                 let said = format!(
-                    "{}\nhost  {}\nit is not opened for you: look at the host, and open it yourself if you know it",
+                    "{}\nhost  {}\nSwitchboard does not open it: check the host, and open it yourself if you trust it",
                     visible_line(&address.url),
                     visible_line(&address.host)
                 );
-                self.part("wants this address opened", &said);
+                self.part("address to open", &said);
             }
-            Mode::Refused { why } => self.part("it can only be declined", &visible_line(why)),
+            Mode::Refused { why } => self.part("can only be declined", &visible_line(why)),
         }
     }
 
     /// Adds the definitions as they are held now, or as the request describes them.
     fn trust(&mut self, request: &Raw, definitions: Option<&str>) {
         if let Some(start) = start_of(request) {
-            self.part(
-                "what would be started",
-                trust::start_lines(&start).trim_end(),
-            );
+            self.part("command to start", trust::start_lines(&start).trim_end());
         }
         if let Some(definitions) = definitions {
             self.text.push_str(definitions);
@@ -307,7 +304,7 @@ impl Page {
             }
             let truncated = tool.member("truncated");
             if truncated.is_some_and(|cut| cut.as_str() == "true") {
-                said.push_str("\nnot all of this change is kept in the request");
+                said.push_str("\nthe request does not contain the whole change");
             }
             self.part(&format!("tool {name}"), &said);
         }
@@ -331,7 +328,7 @@ impl Page {
             }
             self.part("decision", &said);
             if let Some(edits) = &decision.edits {
-                self.part("what was changed", &pretty(edits));
+                self.part("edits", &pretty(edits));
             }
         }
         if let Some(result) = &approval.result {
@@ -339,10 +336,10 @@ impl Page {
                 "sampling" => message(result),
                 _ => pretty(result),
             };
-            self.part("what was answered", &said);
+            self.part("answer", &said);
         }
         if let Some(error) = &approval.error {
-            self.part("what whoever asked was told", &visible(error));
+            self.part("error sent to the caller", &visible(error));
         }
         if let Some(usage) = &approval.usage {
             let tokens = |many: Option<u64>| many.map_or("?".to_owned(), |many| many.to_string());
@@ -409,9 +406,9 @@ pub(super) fn about(field: &Field) -> String {
     }
     said.push_str(&takes(field));
     said.push_str(if field.required {
-        ", has to be answered"
+        ", required"
     } else {
-        ", may be left out"
+        ", optional"
     });
     if let Some(default) = &field.default {
         let _ = write!(said, "\ndefault: {}", pretty(default));
@@ -448,10 +445,12 @@ fn takes(field: &Field) -> String {
             pattern,
         } => {
             let mut said = match format {
-                Some(form::Format::Email) => "an address of mail".to_owned(),
+                Some(form::Format::Email) => "an email address".to_owned(),
                 Some(form::Format::Uri) => "a URI".to_owned(),
-                Some(form::Format::Date) => "a day, such as 2026-12-31".to_owned(),
-                Some(form::Format::DateTime) => "a time, such as 2026-12-31T23:59:59Z".to_owned(),
+                Some(form::Format::Date) => "a date, such as 2026-12-31".to_owned(),
+                Some(form::Format::DateTime) => {
+                    "a date and time, such as 2026-12-31T23:59:59Z".to_owned()
+                }
                 Some(form::Format::Other(other)) => format!("text ({})", visible_line(other)),
                 None => "text".to_owned(),
             };
@@ -461,7 +460,7 @@ fn takes(field: &Field) -> String {
                 said.push_str(" characters");
             }
             if let Some(pattern) = pattern {
-                let _ = write!(said, ", like {}", visible_line(pattern));
+                let _ = write!(said, ", matching {}", visible_line(pattern));
             }
             said
         }
@@ -476,7 +475,7 @@ fn takes(field: &Field) -> String {
         form::Kind::Flag => "yes or no".to_owned(),
         form::Kind::Choice { .. } => "one of these".to_owned(),
         form::Kind::Choices { min, max, .. } => {
-            format!("some of these, with commas between{}", bounds(*min, *max))
+            format!("some of these, separated by commas{}", bounds(*min, *max))
         }
     }
 }
@@ -514,7 +513,7 @@ mod tests {
                 "instructions":"Do\u200b this."}}"#,
         );
         for part in [
-            "aaaaaaaa: sky has tools that are held back: pending\nwarning: hidden⟨U+200B⟩\n",
+            "aaaaaaaa: sky (held tools): pending\nwarning: hidden⟨U+200B⟩\n",
             "\ntool add⟨U+202E⟩\n  why          changed\n  fingerprint  f00\n",
             "  description\n    - One⟨U+001B⟩[2J.\n    + Two.\n",
             "\ninstructions\n  Do⟨U+200B⟩ this.\n",
@@ -531,8 +530,8 @@ mod tests {
                 {"program":"sh -c 'a b'","fingerprint":"f00","settings":{"env":{"NODE_OPTIONS":"-r ./x.js"}}}}}"#,
         );
         for part in [
-            "aaaaaaaa: sky is not started yet: pending\n",
-            "\nwhat would be started\n  program      sh -c 'a b'\n  fingerprint  f00\n",
+            "aaaaaaaa: sky (server start): pending\n",
+            "\ncommand to start\n  program      sh -c 'a b'\n  fingerprint  f00\n",
             "  env          NODE_OPTIONS='-r ./x.js'\n",
         ] {
             assert!(text.contains(part), "{part}: {text}");

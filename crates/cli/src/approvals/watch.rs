@@ -141,7 +141,7 @@ impl Watcher<'_> {
             Told::Lost => {
                 self.is_lost = true;
                 self.clear()?;
-                print::say("the gateway is gone; waiting for it to come back");
+                print::say("the gateway stopped; waiting for it to come back");
                 Ok(())
             }
             Told::Stop => Ok(()),
@@ -155,7 +155,7 @@ impl Watcher<'_> {
             Ok(found) => found,
             Err(failure) => {
                 self.clear()?;
-                print::warn(&format!("cannot ask what waits: {failure}"));
+                print::warn(&format!("cannot list the pending requests: {failure}"));
                 return Ok(());
             }
         };
@@ -241,7 +241,7 @@ impl Watcher<'_> {
         }
         self.is_asking = true;
         let Some(first) = self.waiting.first() else {
-            return print::data("nothing waits (q quits) ");
+            return print::data("no pending requests (q quits) ");
         };
         let id = print::paint(&io::stdout(), Colour::Cyan, &visible_line(&first.id));
         let more = match self.waiting.len() {
@@ -317,7 +317,7 @@ fn reject(home: &Home, id: &str) -> Result<(), Error> {
     let mut to = io::stderr();
     write!(
         to,
-        "Why is {id} rejected? (Enter: no reason, Ctrl-D: it is not) "
+        "Reason for rejecting {id} (Enter: none, Ctrl-D: do not reject): "
     )
     .map_err(cannot)?;
     to.flush().map_err(cannot)?;
@@ -342,17 +342,20 @@ fn line(kind: &str, approval: &Approval) -> String {
     let now = Timestamp::now();
     let is_new = matches!(kind, "approval.created" | "approval.waiting") && approval.waits();
     let (word, colour) = match kind {
-        _ if is_new => ("asks", Colour::Cyan),
-        "approval.escalated" => ("still asks", Colour::Yellow),
+        _ if is_new => ("pending", Colour::Cyan),
+        "approval.escalated" => ("escalated", Colour::Yellow),
         "approval.delivered" => ("delivered", Colour::Green),
         _ => match &*approval.status {
-            "approved" | "accepted" => ("approved", Colour::Green),
-            "rejected" | "declined" | "cancelled" => ("rejected", Colour::Red),
+            "approved" => ("approved", Colour::Green),
+            "accepted" => ("accepted", Colour::Green),
+            "rejected" => ("rejected", Colour::Red),
+            "declined" => ("declined", Colour::Red),
+            "cancelled" => ("cancelled", Colour::Red),
             "timed_out" => ("timed out", Colour::Red),
             "withdrawn" => ("withdrawn", Colour::Yellow),
             "failed" => ("failed", Colour::Red),
             "generating" => ("generating", Colour::Cyan),
-            "reviewing" => ("to review", Colour::Cyan),
+            "reviewing" => ("reviewing", Colour::Cyan),
             "orphaned" => ("orphaned", Colour::Yellow),
             _ => ("changed", Colour::Cyan),
         },

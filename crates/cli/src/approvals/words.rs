@@ -72,7 +72,7 @@ pub(super) fn left(approval: &Approval, now: Timestamp) -> String {
         return String::new();
     }
     let Some(expires) = &approval.expires_at else {
-        return "no end".to_owned();
+        return "no limit".to_owned();
     };
     since(expires, now).map_or_else(String::new, |gone| span(-gone))
 }

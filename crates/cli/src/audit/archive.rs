@@ -43,7 +43,7 @@ fn moment(text: &str) -> Result<SystemTime, String> {
         .parse::<jiff::Timestamp>()
         .or_else(|_| day().map(|day| day.timestamp()));
     time.map(SystemTime::from).map_err(|_| {
-        "give a date such as 2026-11-01, or a time such as 2026-11-01T12:00:00Z".to_owned()
+        "expected a date such as 2026-11-01, or a time such as 2026-11-01T12:00:00Z".to_owned()
     })
 }
 
@@ -75,13 +75,13 @@ pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Error> {
             // No entry was removed from the log.
             let _ = std::fs::remove_file(path);
             other?;
-            print::say("there is nothing to archive");
+            print::say("there are no entries to archive");
             return Ok(());
         }
     };
     if !switchboard_store::forget_archived(&log, &until).map_err(|error| failure(&error))? {
-        return Err(Error::new("the log has changed while it was archived")
-            .hint("another archive was made at the same time: compare the two files"));
+        return Err(Error::new("the audit log changed while it was archived")
+            .hint("compare the file with the archive that another command made at the same time"));
     }
     // Shrinking locks the file for as long as a copy takes.
     let is_shrunk = !Lock::is_held(home) && switchboard_store::shrink(&log).is_ok();
@@ -93,7 +93,7 @@ pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Error> {
         hex::encode(&until.hash)
     ));
     if !is_shrunk {
-        print::hint("the file of the log becomes smaller only if no gateway runs meanwhile");
+        print::hint("to make the file of the log smaller, archive while no gateway is running");
     }
     Ok(())
 }
@@ -127,7 +127,7 @@ fn write(
     });
     if let Some(seq) = broken {
         return Err(Error::new(format!("the log is broken at entry {seq}"))
-            .hint("`switchboard audit verify` says more; nothing was moved"));
+            .hint("run `switchboard audit verify` for details; nothing was moved"));
     }
     match walked {
         Err(switchboard_store::StoreError::Export(error))
@@ -170,19 +170,19 @@ pub(super) fn check(log: &Path, archives: &[PathBuf]) -> Result<(), Error> {
             let next = hashes.len();
             let wrong = |at: usize, why: &str| {
                 Error::new(format!("{} is broken at entry {at}: {why}", path.display()))
-                    .hint("give all archives of the log, oldest first, as they were written")
+                    .hint("give all archives of the log, oldest first, and unchanged")
             };
-            let audited = parse(&line).ok_or_else(|| wrong(next, "the line cannot be read"))?;
+            let audited = parse(&line).ok_or_else(|| wrong(next, "the line is invalid"))?;
             let seq = usize::try_from(audited.seq).unwrap_or(usize::MAX);
             let before = seq.checked_sub(1).and_then(|before| hashes.get(before));
             let Some(before) = before else {
-                let why = format!("entry {} comes in its place", audited.seq);
+                let why = format!("entry {} is in its place", audited.seq);
                 return Err(wrong(next, &why));
             };
             // An archive that was interrupted may contain entries that the next one contains again.
             let known = hashes.get(seq);
             if !audited.follows(before) || known.is_some_and(|known| *known != audited.hash) {
-                return Err(wrong(seq, "it, or one before it, is not what was written"));
+                return Err(wrong(seq, "this entry, or an earlier one, was changed"));
             }
             if known.is_none() {
                 hashes.push(audited.hash);
@@ -202,10 +202,10 @@ pub(super) fn check(log: &Path, archives: &[PathBuf]) -> Result<(), Error> {
     };
     if *at_anchor != anchor.hash {
         return Err(Error::new(format!(
-            "the log does not go on where the archives end: entry {} has another hash",
+            "the audit log does not continue the archives: entry {} has a different hash",
             anchor.seq
         ))
-        .hint("the archives belong to another log, or one of them was made anew"));
+        .hint("check that the archives belong to this log and are unchanged"));
     }
     Ok(())
 }

@@ -69,12 +69,12 @@ impl Gateway {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => Finding::problem(
                 check,
                 format!("another program listens on {address}"),
-                "choose another with `listen` in the configuration or `serve --listen`, or end that program",
+                "choose another address with `listen` in the configuration or `serve --listen`, or stop that program",
             ),
             Err(error) => Finding::problem(
                 check,
                 format!("cannot listen on {address}: {error}"),
-                "choose another with `listen` in the configuration or `serve --listen`",
+                "choose another address with `listen` in the configuration or `serve --listen`",
             ),
         }
     }
@@ -90,7 +90,7 @@ fn config(home: &Home, findings: &mut Vec<Finding>) -> Option<Config> {
                 (false, _) | (true, 0) => Finding::warning(
                     check,
                     format!("{shown} has no servers"),
-                    "`switchboard add` adds one, `switchboard import` takes over those of your clients",
+                    "add one with `switchboard add`, or import those of your clients with `switchboard import`",
                 ),
                 (true, 1) => Finding::ok(check, format!("{shown} is valid, with 1 server")),
                 (true, many) => Finding::ok(check, format!("{shown} is valid, with {many} servers")),
@@ -101,7 +101,7 @@ fn config(home: &Home, findings: &mut Vec<Finding>) -> Option<Config> {
             for problem in problems {
                 let place = format!("{}:{}:{}", problem.file, problem.line, problem.column);
                 let fix = problem.hint.unwrap_or_else(|| {
-                    "fix it; `switchboard schema` prints what may stand there".to_owned()
+                    "fix the file; `switchboard schema` prints the allowed keys".to_owned()
                 });
                 let message = format!("{place}: {}", problem.message);
                 findings.push(Finding::problem(check, message, fix));
@@ -121,26 +121,30 @@ fn running(status: &Status, findings: &mut Vec<Finding>) {
     findings.push(if status.version == own {
         Finding::ok(
             check,
-            format!("it runs as process {}, version {own}", status.pid),
+            format!("running as process {}, version {own}", status.pid),
         )
     } else {
         Finding::problem(
             check,
-            format!("version {} runs, and this program is {own}", status.version),
-            "`switchboard stop`, then start it with this program",
+            format!(
+                "the gateway has version {}, but this program has version {own}",
+                status.version
+            ),
+            "run `switchboard stop`, then start the gateway with this program",
         )
     });
     if let Some(problem) = &status.config_problem {
-        let message =
-            format!("it keeps the configuration from before, as the new one is wrong: {problem}");
+        let message = format!(
+            "the gateway keeps the previous configuration, because the new one is invalid: {problem}"
+        );
         findings.push(Finding::problem(check, message, "fix the configuration"));
     }
     if status.held > 0 {
         let held = count(status.held, "definition is", "definitions are");
         findings.push(Finding::warning(
             "trust",
-            format!("{held} held back until you approve, or rejected"),
-            "`switchboard trust` shows which and why, and what to do",
+            format!("{held} held or rejected"),
+            "review them with `switchboard trust`",
         ));
     }
     for part in &status.parts {
@@ -148,10 +152,7 @@ fn running(status: &Status, findings: &mut Vec<Finding>) {
             continue;
         }
         let message = part.message.as_deref().unwrap_or("it does not work");
-        let fix = part
-            .note
-            .as_deref()
-            .unwrap_or("`switchboard stop`, and start it anew");
+        let fix = part.note.as_deref().unwrap_or("restart the gateway");
         findings.push(Finding::problem(part.name.as_str(), message, fix));
     }
 }
@@ -165,12 +166,14 @@ fn absent(home: &Home) -> Finding {
         let holder = holder.trim();
         return Finding::problem(
             check,
-            format!("process {holder} is the gateway and does not answer"),
-            format!("wait a moment, it may be starting or stopping; else `kill {holder}`"),
+            format!("the gateway (process {holder}) does not respond"),
+            format!(
+                "wait a moment, because it may be starting or stopping; otherwise run `kill {holder}`"
+            ),
         );
     }
     Finding::ok(
         check,
-        "none is running; `switchboard serve` or a client with `switchboard stdio` starts one",
+        "no gateway is running; `switchboard serve` or a client with `switchboard stdio` starts one",
     )
 }

@@ -65,7 +65,7 @@ fn folders(home: &Home, data: &Path) -> Finding {
         }
         if access(&there, Access::WRITE_OK | Access::EXEC_OK).is_err() {
             let fix = format!("chmod u+rwx '{shown}', or choose another folder with --home");
-            return Finding::problem(check, format!("{shown} cannot be written to"), fix);
+            return Finding::problem(check, format!("{shown} is not writable"), fix);
         }
     }
     for (folder, forbidden, mode) in [
@@ -78,7 +78,7 @@ fn folders(home: &Home, data: &Path) -> Finding {
             let shown = folder.display();
             return Finding::problem(
                 check,
-                format!("others can get at {shown}"),
+                format!("other users can access {shown}"),
                 format!("chmod {mode} '{shown}'"),
             );
         }
@@ -87,7 +87,7 @@ fn folders(home: &Home, data: &Path) -> Finding {
     if data.is_dir() {
         Finding::ok(check, format!("{shown} is writable and private"))
     } else {
-        Finding::ok(check, format!("{shown} is made when it is needed"))
+        Finding::ok(check, format!("{shown} is created when it is needed"))
     }
 }
 
@@ -96,13 +96,17 @@ fn space(data: &Path) -> Finding {
     let there = nearest(data);
     let shown = there.display();
     let Ok(about) = statvfs(&there) else {
-        let fix = "look at it with `df`";
-        return Finding::warning(check, format!("cannot tell how much room {shown} has"), fix);
+        let fix = "check it with `df`";
+        return Finding::warning(
+            check,
+            format!("cannot determine the free space of {shown}"),
+            fix,
+        );
     };
     let left = about.f_bavail.saturating_mul(about.f_frsize);
     let message = match left / (1024 * 1024) {
-        mib @ ..10_240 => format!("{mib} MiB are left for {shown}"),
-        mib => format!("{} GiB are left for {shown}", mib / 1024),
+        mib @ ..10_240 => format!("{mib} MiB are free for {shown}"),
+        mib => format!("{} GiB are free for {shown}", mib / 1024),
     };
     let fix = "free some space, or choose another folder with --home";
     match left {
@@ -117,9 +121,9 @@ fn token(home: &Home) -> Option<Finding> {
     let mode = mode_of(&file)?;
     let shown = file.display();
     Some(if mode & 0o077 != 0 {
-        let message = format!("others may read {shown} (mode {mode:o})");
+        let message = format!("other users can read {shown} (mode {mode:o})");
         let fix = format!(
-            "chmod 600 '{shown}'; to be sure, delete it and restart the gateway, which makes another"
+            "chmod 600 '{shown}'; to be sure, delete it and restart the gateway, which creates a new one"
         );
         Finding::problem("token", message, fix)
     } else {
@@ -137,7 +141,7 @@ fn files(home: &Home) -> Vec<Finding> {
             findings.push(Finding::warning(
                 "config",
                 format!(
-                    "the group may change {shown}, which names programs to run (mode {:o})",
+                    "the group can change {shown}, which names programs to run (mode {:o})",
                     found.mode
                 ),
                 format!("chmod g-w '{shown}'"),
@@ -146,12 +150,15 @@ fn files(home: &Home) -> Vec<Finding> {
         let in_clear = Config::load(config).map_or(0, |config| config.clear_secrets().len());
         if in_clear > 0 {
             let secrets = count(in_clear as u64, "secret", "secrets");
-            let message = format!("{shown} holds {secrets} in clear");
+            let message = format!("{shown} contains {secrets} in clear text");
             let fix = "store each with `switchboard secret set NAME` and write ${secret:NAME} in its place";
             findings.push(if found.is_open() {
                 Finding::problem(
                     "config",
-                    format!("{message}, and others may read it (mode {:o})", found.mode),
+                    format!(
+                        "{message}, and other users can read it (mode {:o})",
+                        found.mode
+                    ),
                     format!("chmod 600 '{shown}'; {fix}"),
                 )
             } else {
@@ -168,7 +175,7 @@ fn files(home: &Home) -> Vec<Finding> {
             findings.push(Finding::problem(
                 "files",
                 format!("{} is a symbolic link", file.display()),
-                "put a file of its own in its place, with mode 600",
+                "replace it by a regular file with mode 600",
             ));
             continue;
         }
@@ -178,7 +185,7 @@ fn files(home: &Home) -> Vec<Finding> {
         let shown = file.display();
         findings.push(Finding::problem(
             "files",
-            format!("others can get at {shown} (mode {mode:o})"),
+            format!("other users can access {shown} (mode {mode:o})"),
             format!("chmod 600 '{shown}'"),
         ));
     }
@@ -190,10 +197,10 @@ fn descriptors() -> Finding {
     let check = "descriptors";
     let most = getrlimit(Resource::Nofile).maximum;
     match most.filter(|most| *most < DESCRIPTORS_WANTED) {
-        None => Finding::ok(check, "enough files may be open"),
+        None => Finding::ok(check, "the limit on open files is high enough"),
         Some(most) => Finding::warning(
             check,
-            format!("only {most} files may be open, which bounds clients and servers"),
+            format!("the limit of {most} open files restricts the number of clients and servers"),
             format!(
                 "raise the hard limit to {DESCRIPTORS_WANTED} (`ulimit -Hn`, limits.conf or LimitNOFILE)"
             ),
@@ -205,7 +212,10 @@ fn snapshots(home: &Home) -> Finding {
     let check = "catalog";
     let (read, failed) = switchboard_catalog::load_all(&home.catalog());
     match failed.first() {
-        None => Finding::ok(check, format!("remembers {}", servers(read.len()))),
+        None => Finding::ok(
+            check,
+            format!("the definitions of {} are cached", servers(read.len())),
+        ),
         Some((file, error)) => Finding::warning(
             check,
             format!(
@@ -213,7 +223,10 @@ fn snapshots(home: &Home) -> Finding {
                 failed.len(),
                 file.display()
             ),
-            format!("delete '{}'; it is learnt anew", file.display()),
+            format!(
+                "delete '{}'; the gateway lists the server again",
+                file.display()
+            ),
         ),
     }
 }
@@ -227,7 +240,7 @@ fn audit(home: &Home) -> Option<Finding> {
         .then(|| switchboard_store::length(&file).ok())??;
     (entries >= AUDIT_ENTRIES).then(|| {
         let message = format!("the audit log has {entries} entries");
-        let fix = "move the oldest to a file: switchboard audit archive FILE --before DATE";
+        let fix = "move the oldest to a file with `switchboard audit archive FILE --before DATE`";
         Finding::warning("audit", message, fix)
     })
 }
@@ -278,13 +291,13 @@ fn records(home: &Home, gateway_runs: bool) -> Finding {
         return Finding::problem(
             check,
             format!(
-                "the guard of `{}` was killed, and something of it may still run",
+                "the guard of `{}` was killed, and processes of the server may still be running",
                 record.name
             ),
             if gateway_runs {
-                "`switchboard stop` and `switchboard serve`; the start ends what is left"
+                "run `switchboard stop` and `switchboard serve`; the new gateway ends leftover processes"
             } else {
-                "`switchboard serve`; the start ends what is left"
+                "run `switchboard serve`; the new gateway ends leftover processes"
             },
         );
     }
@@ -292,10 +305,10 @@ fn records(home: &Home, gateway_runs: bool) -> Finding {
         Some(record) if !gateway_runs => Finding::warning(
             check,
             format!(
-                "the guard of `{}` still runs without a gateway",
+                "the guard of `{}` is still running without a gateway",
                 record.name
             ),
-            "it ends the server and leaves within seconds; look again",
+            "check again in a few seconds; the guard ends the server and exits by itself",
         ),
         _ => Finding::ok(check, "none"),
     }

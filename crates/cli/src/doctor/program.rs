@@ -21,25 +21,22 @@ pub(super) fn how_to_get(command: &str) -> String {
     let name = command.rsplit('/').next().unwrap_or(command);
     match name {
         "npx" | "node" | "npm" => {
-            "install Node.js 20 or newer from https://nodejs.org, and see that it is in PATH"
+            "install Node.js 20 or newer from https://nodejs.org, and check that it is in PATH"
                 .to_owned()
         }
         "uvx" | "uv" => {
-            "install uv from https://docs.astral.sh/uv, and see that ~/.local/bin is in PATH"
+            "install uv from https://docs.astral.sh/uv, and check that ~/.local/bin is in PATH"
                 .to_owned()
         }
-        "python" => {
-            "install Python 3; where it is called `python3`, write that as the command".to_owned()
-        }
+        "python" => "install Python 3; if its program is named `python3`, use that as the command"
+            .to_owned(),
         "python3" | "pip" | "pipx" => "install Python 3 from https://www.python.org".to_owned(),
-        "docker" | "podman" => "install Docker or Podman, and see that it is in PATH".to_owned(),
+        "docker" | "podman" => "install Docker or Podman, and check that it is in PATH".to_owned(),
         "bun" | "bunx" => "install Bun from https://bun.sh".to_owned(),
         "deno" => "install Deno from https://deno.com".to_owned(),
         "go" => "install Go from https://go.dev".to_owned(),
-        _ if command.contains('/') => {
-            "check the path; it must lead to a file that can be run".to_owned()
-        }
-        _ => format!("install it, or write the whole path of `{name}` as the command"),
+        _ if command.contains('/') => "check the path; it must name an executable file".to_owned(),
+        _ => format!("install it, or use the full path of `{name}` as the command"),
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) fn look(home: &Home, config: &Config, status: Option<&Status>) -> Vec
 }
 
 const OTHER_FILE: &str =
-    "another file would run than was approved, so it is not started until you approve that";
+    "its program is not the file that you approved, so it is not started until you approve it";
 
 /// The check of one server.
 struct Look<'a> {
@@ -118,8 +118,7 @@ impl Look<'_> {
                 .to_owned();
             if let Some(server) = self.state.filter(|server| server.mended > 0) {
                 let mended = words::count(server.mended, "definition is", "definitions are");
-                state =
-                    format!("{state}; {mended} mended for clients that would reject what it sends");
+                state = format!("{state}; {mended} corrected for clients that would reject them");
             }
             self.findings.push(Finding::ok(self.check(), state));
         }
@@ -130,14 +129,14 @@ impl Look<'_> {
     fn exposed(&mut self, server: &Server) {
         if server.sends_credentials_in_clear() {
             self.warning(
-                "its credentials go over plain http:// to another machine, so everybody on the way can read them",
+                "its credentials are sent to another machine over plain http://, so others on the network can read them",
                 "use https://",
             );
         }
         if server.secret_arguments() > 0 {
             self.warning(
                 "a secret is in `args`, which every user of this machine can read with `ps`",
-                "give it in `env` instead, if the server can read it there",
+                "pass it in `env` instead, if the server can read it there",
             );
         }
     }
@@ -161,7 +160,7 @@ impl Look<'_> {
         let name = shell_word(self.name);
         self.warning(
             message,
-            format!("look at it with `switchboard trust show {name}`, then approve it with `switchboard trust approve {name}`"),
+            format!("review it with `switchboard trust show {name}`, then approve it with `switchboard trust approve {name}`"),
         );
     }
 
@@ -174,12 +173,9 @@ impl Look<'_> {
             // The variable may be set in the environment of the gateway.
             ResolveError::Variable { .. } if self.gateway_runs => self.warning(
                 format!("{message} here"),
-                "see that it is set where the gateway is started",
+                "check that it is set in the environment of the gateway",
             ),
-            _ => self.problem(
-                message,
-                failure.advice().unwrap_or("mend the configuration"),
-            ),
+            _ => self.problem(message, failure.advice().unwrap_or("fix the configuration")),
         }
     }
 
@@ -189,7 +185,7 @@ impl Look<'_> {
         {
             self.problem(
                 format!("its folder {} does not exist", cwd.display()),
-                "make the folder, or change `cwd`",
+                "create the folder, or change `cwd`",
             );
         }
         if let Some((message, fix)) = launching::missed(line) {
@@ -206,11 +202,11 @@ impl Look<'_> {
             if let Some(dropped) = programs::find(&file, &dropped) {
                 return self.problem(
                     format!(
-                        "the program `{command}` is only in {}, which is not searched: the repository there may be \
-                         another person's",
+                        "the program `{command}` is only in {}, which is not searched because the repository there is \
+                         not trusted",
                         dropped.parent().unwrap_or(&dropped).display()
                     ),
-                    "install it elsewhere, or write its whole path as the command",
+                    "install it elsewhere, or use its full path as the command",
                 );
             }
             let place = if command.contains('/') {
@@ -242,7 +238,7 @@ impl Look<'_> {
         for name in unset {
             self.warning(
                 format!("the variable {name} of `inheritEnv` is not set here"),
-                "set it where the gateway is started, or remove it",
+                "set it in the environment of the gateway, or remove it from `inheritEnv`",
             );
         }
     }
@@ -262,7 +258,7 @@ impl Look<'_> {
         });
         let newer = "install Node.js 20 or newer from https://nodejs.org";
         match version.as_deref().and_then(program::major) {
-            None => self.problem("`node --version` does not answer", newer),
+            None => self.problem("`node --version` failed", newer),
             Some(..NODE_NEEDED) => {
                 let version = version.unwrap_or_default();
                 self.problem(
@@ -301,7 +297,7 @@ impl Look<'_> {
         };
         let Some(program) = programs::find(&file, path) else {
             return self.problem(
-                format!("the container engine `{engine}` is not there"),
+                format!("the container engine `{engine}` was not found"),
                 program::how_to_get(engine),
             );
         };
@@ -321,20 +317,17 @@ impl Look<'_> {
         if self.answers.of(question, VERSION).is_none() {
             self.problem(
                 format!(
-                    "the container engine does not answer: `{}` failed",
+                    "the container engine does not respond: `{}` failed",
                     words.join(" ")
                 ),
-                format!("start it, and see that you may use it; `{engine} info` says more"),
+                format!("start it, and check that you may use it; `{engine} info` shows details"),
             );
         }
     }
 
     fn remote(&mut self, remote: &Remote) {
         let Some((host, port)) = host_and_port(&remote.url) else {
-            return self.problem(
-                "its address cannot be read",
-                "write it as https://HOST[:PORT]/PATH",
-            );
+            return self.problem("its URL is invalid", "write it as https://HOST[:PORT]/PATH");
         };
         // With a proxy, the proxy connects to the address.
         let proxied = [
@@ -354,7 +347,7 @@ impl Look<'_> {
         if let Err(why) = reach(&host, port) {
             self.problem(
                 format!("{host}:{port} cannot be reached: {why}"),
-                "check the address, the network, and that the server runs",
+                "check the address, the network, and that the server is running",
             );
         }
     }
@@ -364,12 +357,12 @@ impl Look<'_> {
         let name = self.name;
         match secret_of(server) {
             Some(secret) => format!(
-                "the token was refused: renew it, `switchboard secret set {}` stores it, then run `switchboard restart {}`",
+                "renew the token, which the server refused: store it with `switchboard secret set {}`, then run `switchboard restart {}`",
                 shell_word(&secret),
                 shell_word(name)
             ),
             None => format!(
-                "it wants a token: `switchboard secret set {}` stores it; give the server \
+                "store a token with `switchboard secret set {}`, and give the server \
                  \"headers\": {{\"Authorization\": \"Bearer ${{secret:{name}}}\"}}",
                 shell_word(name)
             ),
@@ -379,7 +372,7 @@ impl Look<'_> {
     /// Reports the lists that the server failed to return. A server without tools is of little use.
     fn lists(&mut self, state: &servers::Server) {
         let fix = format!(
-            "once that is fixed, run `switchboard restart {0}`; `switchboard logs {0}` may say more",
+            "fix the cause, then run `switchboard restart {0}`; `switchboard logs {0}` may show more",
             shell_word(self.name)
         );
         for failed in &state.failed_lists {
@@ -408,7 +401,7 @@ impl Look<'_> {
         }
         let fix = match &health.action {
             Some(action) => action.clone(),
-            None => format!("`switchboard logs {}` may say more", shell_word(self.name)),
+            None => format!("`switchboard logs {}` may show more", shell_word(self.name)),
         };
         if health.state == "parked" {
             self.problem(message, fix);
@@ -447,7 +440,7 @@ fn reach(host: &str, port: u16) -> Result<(), String> {
     });
     result
         .recv_timeout(REACH)
-        .unwrap_or_else(|_| Err(format!("no answer within {} s", REACH.as_secs())))
+        .unwrap_or_else(|_| Err(format!("no response within {} s", REACH.as_secs())))
 }
 
 fn connect(target: &(String, u16)) -> Result<(), String> {

@@ -84,7 +84,7 @@ impl Answer {
         let status = self.status;
         let text = self.text().unwrap_or_default();
         Err(problem(text, || {
-            format!("the gateway answers with status {status}")
+            format!("the gateway responded with HTTP status {status}")
         }))
     }
 
@@ -95,7 +95,7 @@ impl Answer {
             .read_to_end(&mut bytes)
             .map_err(|error| lost(&error))?;
         if bytes.len() as u64 > BODY_BYTES {
-            return Err(Error::new("the gateway's answer is longer than 256 MiB"));
+            return Err(Error::new("the gateway's response is longer than 256 MiB"));
         }
         String::from_utf8(bytes).map_err(|_| not_understood())
     }
@@ -178,13 +178,13 @@ pub(super) fn problem(text: String, unread: impl FnOnce() -> String) -> Error {
 }
 
 fn left() -> Error {
-    Error::unreachable("the gateway left before it answered")
-        .hint("`switchboard serve` starts one; what was asked of it may have been done")
+    Error::unreachable("the gateway closed the connection before it responded")
+        .hint("check with `switchboard status` that it is running; the request may have completed")
 }
 
 fn not_understood() -> Error {
-    Error::unreachable("what answers at the gateway's socket is not understood").hint(
-        "is it another version? `switchboard stop` ends it, `switchboard serve` starts this one",
+    Error::unreachable("cannot parse the response on the gateway's socket").hint(
+        "if the gateway has another version, run `switchboard stop`, then `switchboard serve`",
     )
 }
 
@@ -244,7 +244,7 @@ mod tests {
         let failure = answer("HTTP/1.1 500 Oh\r\n\r\nno").unwrap().or_problem();
         assert_eq!(
             failure.err().unwrap().message(),
-            "the gateway answers with status 500"
+            "the gateway responded with HTTP status 500"
         );
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn run(home: &Home, args: &Export) -> Result<(), Error> {
     if !args.force && path.symlink_metadata().is_ok() {
         return Err(is_there(path));
     }
-    let mut draft = Draft::beside(path).map_err(|error| cannot("make", path, &error))?;
+    let mut draft = Draft::beside(path).map_err(|error| cannot("create", path, &error))?;
     let failed = |error| cannot("write", path, &error);
     let lines = session::with(home, async |memory| {
         pages(memory, &wish, |data| {
@@ -119,7 +119,7 @@ async fn pages(
         }
         if page.next_cursor == cursor {
             return Err(Error::new(
-                "the export does not get on; nothing more can be had",
+                "the export stalled: the gateway returned no more entries",
             ));
         }
         cursor = page.next_cursor;
@@ -127,6 +127,6 @@ async fn pages(
 }
 
 fn is_there(path: &Path) -> Error {
-    Error::new(format!("{} is there already", path.display()))
-        .hint("choose another name, or give --force to replace it")
+    Error::new(format!("{} already exists", path.display()))
+        .hint("choose another name, or use --force to replace it")
 }

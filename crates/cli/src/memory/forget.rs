@@ -50,9 +50,12 @@ pub(super) fn run(home: &Home, args: &Forget) -> Result<(), Error> {
         for (given, id) in args.ids.iter().zip(ids) {
             // The memory would be gone before the user sees which one it is.
             if args.yes && *given != id && given.chars().count() < SURE_CHARS {
-                let message =
-                    format!("{given:?} is too short to forget a memory without being asked");
-                return Err(Error::usage(message).hint("give more of the id, or leave out --yes"));
+                let message = format!(
+                    "the ID prefix {given:?} is too short to delete a memory without confirmation"
+                );
+                return Err(
+                    Error::usage(message).hint("give more characters of the ID, or omit --yes")
+                );
             }
             if found.iter().all(|known| known.id != id) {
                 found.push(memory.read("get_memory", &one(&id)).await?);
@@ -66,7 +69,7 @@ pub(super) fn run(home: &Home, args: &Forget) -> Result<(), Error> {
             print::say((heading + &excerpt(&memory.content)).trim_end());
         }
         let many = count(found.len() as u64, "memory", "memories");
-        FORGET.agree(args.yes, &format!("Forget {many}? This cannot be undone."))?;
+        FORGET.agree(args.yes, &format!("Delete {many}? This cannot be undone."))?;
     }
     session::with(home, async |memory| {
         for found in &found {
@@ -74,8 +77,8 @@ pub(super) fn run(home: &Home, args: &Forget) -> Result<(), Error> {
         }
         Ok(())
     })?;
-    let many = count(found.len() as u64, "memory is", "memories are");
-    print::say(&format!("{many} forgotten"));
+    let many = count(found.len() as u64, "memory", "memories");
+    print::say(&format!("deleted {many}"));
     Ok(())
 }
 
@@ -103,14 +106,14 @@ fn forget_all(home: &Home, yes: bool) -> Result<(), Error> {
         let many = count(total, "memory", "memories");
         FORGET.agree(
             yes,
-            &format!("Forget everything ({many}), in every scope? This cannot be undone."),
+            &format!("Delete everything ({many}), in every scope? This cannot be undone."),
         )?;
     }
     let done: Deleted = session::with_consent(home, Consent::Given, async |memory| {
         memory.read("reset_all_memory", &Wish::new()).await
     })?;
-    let many = count(done.deleted, "memory is", "memories are");
-    print::say(&format!("everything is forgotten: {many} gone"));
+    let many = count(done.deleted, "memory", "memories");
+    print::say(&format!("deleted everything ({many})"));
     Ok(())
 }
 

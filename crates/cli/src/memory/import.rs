@@ -76,7 +76,7 @@ pub(super) fn run(home: &Home, args: &Import) -> Result<(), Error> {
     let text = read(&args.file)?;
     let pages = Pages::of(&text);
     if pages.lines == 0 {
-        return Err(Error::new("there is nothing to import")
+        return Err(Error::new("the file contains no memories")
             .hint("give a file that `switchboard memory export` wrote"));
     }
     let on_conflict = match args.on_conflict {
@@ -101,9 +101,9 @@ pub(super) fn run(home: &Home, args: &Import) -> Result<(), Error> {
     if total.errors.is_empty() {
         return Ok(());
     }
-    let lines = count(total.errors.len() as u64, "line is", "lines are");
-    Err(Error::new(format!("{lines} wrong and left out"))
-        .hint("fix them and import the file again: what is there is skipped"))
+    let lines = count(total.errors.len() as u64, "invalid line", "invalid lines");
+    Err(Error::new(format!("skipped {lines}"))
+        .hint("fix them and import the file again; stored memories are skipped"))
 }
 
 async fn import(
@@ -116,7 +116,7 @@ async fn import(
     let mut progress = Progress::new();
     let mut sent = 0;
     for line in std::mem::take(&mut pages.too_long) {
-        let message = "this memory and its versions are more than is taken at once".to_owned();
+        let message = "this memory and its versions are larger than 14 MiB".to_owned();
         total.errors.push(Wrong { line, message });
     }
     for Page { text, numbers } in pages {
@@ -152,7 +152,7 @@ fn tell(total: &Imported, dry_run: bool) {
     }
     if total.errors.len() > NAMED {
         let more = count((total.errors.len() - NAMED) as u64, "line", "lines");
-        print::warn(&format!("and {more} more; --json names all"));
+        print::warn(&format!("{more} more; --json lists all"));
     }
     let done = if dry_run { "would import" } else { "imported" };
     print::say(&format!(
@@ -190,7 +190,7 @@ fn read(path: &Path) -> Result<String, Error> {
             .iter()
             .filter(|byte| **byte == b'\n');
         Error::new(format!(
-            "line {} of {} is no text in UTF-8",
+            "line {} of {} is not UTF-8 text",
             lines.count() + 1,
             path.display()
         ))

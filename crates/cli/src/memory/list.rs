@@ -67,9 +67,9 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Error> {
     }
     if page.memories.is_empty() {
         print::say(if page.total == 0 {
-            "no memory matches, or there is none yet"
+            "no memories match"
         } else {
-            "there are not so many memories"
+            "the offset is beyond the last memory"
         });
         return Ok(());
     }
@@ -79,7 +79,7 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Error> {
         let shown = page.memories.len();
         print::say(&format!("{shown} of {} memories", page.total));
         print::hint(&format!(
-            "`--offset {next}` goes on, `--all` shows all of them"
+            "use --offset {next} for the next page, or --all to show all memories"
         ));
     }
     Ok(())
@@ -171,12 +171,12 @@ impl Candidates {
             more => format!("\n  and {more} more"),
         };
         let message = format!(
-            "{} memories begin with {:?}:\n{}{more}",
+            "the IDs of {} memories begin with {:?}:\n{}{more}",
             self.ids.len(),
             visible_line(given),
             listing(&shown?).trim_end()
         );
-        Err(Error::new(message).hint("give more of the id"))
+        Err(Error::new(message).hint("give more characters of the ID"))
     }
 }
 

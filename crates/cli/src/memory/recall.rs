@@ -69,9 +69,8 @@ struct Found {
 pub(super) fn run(home: &Home, args: &Recall) -> Result<(), Error> {
     let query = args.query.join(" ");
     if query.trim().is_empty() {
-        return Err(Error::usage("there is nothing to look for").hint(
-            "say what you want to know, such as `switchboard memory recall what does Ada drink`",
-        ));
+        return Err(Error::usage("the query is empty")
+            .hint("ask in plain words, such as `switchboard memory recall what does Ada drink`"));
     }
     let mode = args.mode.map(|mode| match mode {
         Mode::Text => "text",
@@ -105,16 +104,14 @@ pub(super) fn run(home: &Home, args: &Recall) -> Result<(), Error> {
         print::data(&format!("{}\n", pretty(&answer)))?;
     }
     if found.memories.is_empty() {
-        return Err(Error::new("nothing is remembered about that").hint(
-            "use other words, or name no scope; `switchboard memory list` shows everything",
+        return Err(Error::new("no memory matches the query").hint(
+            "use other words, or omit the scope; `switchboard memory list` lists the memories",
         ));
     }
     if !args.json {
         print::data(&listing(&found.memories))?;
         if matches!(&*found.vectors, "loading" | "filling") && mode.is_none() {
-            print::say(
-                "found without looking at what memories mean: the vectors are not ready yet",
-            );
+            print::say("found without searching by meaning: the vectors are not ready yet");
         }
     }
     Ok(())

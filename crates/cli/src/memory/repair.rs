@@ -55,9 +55,9 @@ pub(super) fn run(home: &Home, args: &Repair) -> Result<(), Error> {
         by_oneself(home, args)?
     };
     match mended {
-        None => print::say("the memory is not damaged: there is nothing to repair"),
+        None => print::say("the memory is not damaged; there is nothing to repair"),
         Some(_) if args.discard => {
-            print::say("the memory begins anew; the damaged file is kept beside it");
+            print::say("the memory is now empty; the damaged file is kept beside the store");
         }
         Some(mended) => tell(&mended),
     }
@@ -77,7 +77,7 @@ fn ask(home: &Home, link: &Link, args: &Repair) -> Result<Option<RepairedMemory>
         .map_err(|error| Error::new(error.to_string()))?;
     let answer = link.post_and_wait("/api/v1/memory/repair", &wish)?;
     let mended = serde_json::from_str(&answer)
-        .map_err(|error| Error::new(format!("the gateway's answer is not understood: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot parse the gateway's response: {error}")))?;
     Ok(Some(mended))
 }
 
@@ -120,7 +120,7 @@ async fn mend(store: &Store, args: &Repair) -> Result<Option<RepairedMemory>, Er
 }
 
 fn question(file: &str) -> String {
-    format!("Begin without the memories in {file}? The file is kept.")
+    format!("Start without the memories in {file}? The file is kept.")
 }
 
 fn tell(mended: &RepairedMemory) {
@@ -131,7 +131,7 @@ fn tell(mended: &RepairedMemory) {
         print::warn(&format!("and {} more", mended.problems.len() - NAMED));
     }
     print::say(&format!(
-        "brought back {}, {} and {}; the damaged file is kept beside the store",
+        "recovered {}, {} and {}; the damaged file is kept beside the store",
         count(mended.versions, "version", "versions"),
         count(mended.entities, "entity", "entities"),
         count(mended.relations, "relation", "relations"),

@@ -85,7 +85,7 @@ pub(super) fn with_consent<T>(
         let session = Session::open(home, consent).await?;
         let done = tokio::select! {
             done = work(&session) => done,
-            _ = tokio::signal::ctrl_c() => Err(Error::new("it was stopped before it was done")),
+            _ = tokio::signal::ctrl_c() => Err(Error::new("interrupted before the command was done")),
         };
         session.close().await;
         done
@@ -125,12 +125,14 @@ fn check(home: &Home, enabled: bool, own: Option<&str>) -> Result<(), Error> {
     let file = home.config_file().display();
     if own.is_some() {
         return Err(Error::new(format!(
-            "the server `memory` in {file} stands in the place of the built-in memory"
+            "the server `memory` in {file} replaces the built-in memory"
         ))
-        .hint("give that server another name in `mcpServers`, or use it with `switchboard call memory:TOOL`"));
+        .hint(
+            "rename that server in `mcpServers`, or use it with `switchboard call memory:TOOL`",
+        ));
     }
     if !enabled {
-        return Err(Error::new(format!("the memory is switched off in {file}"))
+        return Err(Error::new(format!("the memory is disabled in {file}"))
             .hint("set `enabled` of `memory` to true there, or remove it"));
     }
     Ok(())
@@ -155,8 +157,8 @@ impl Session {
             }
             // Another process is about to become the gateway, or to stop.
             if Instant::now() >= until {
-                return Err(Error::unreachable("the gateway does not answer")
-                    .hint("`switchboard doctor` looks at everything"));
+                return Err(Error::unreachable("the gateway does not respond")
+                    .hint("run `switchboard doctor` to find the cause"));
             }
             sleep(PAUSE).await;
         }
@@ -187,7 +189,7 @@ impl Session {
         let hosted = Hosted { gateway, lock };
         Self::greet(home, ends, Some(hosted), consent)
             .await
-            .ok_or_else(|| Error::new("the memory does not answer"))
+            .ok_or_else(|| Error::new("the memory does not respond"))
     }
 
     async fn greet(
@@ -234,7 +236,7 @@ impl Session {
             let error = match self.ask(tool, wish).await {
                 Ok(result) if result.is_error => return Err(refused(&result)),
                 Ok(result) => {
-                    let none = || Error::new(format!("`{tool}` gave no answer"));
+                    let none = || Error::new(format!("`{tool}` returned no result"));
                     return result.structured_content.clone().ok_or_else(none);
                 }
                 Err(error) => error,
@@ -243,7 +245,7 @@ impl Session {
                 return Err(failed(&error));
             }
             if !told {
-                print::say("the memory is being made ready; waiting for it");
+                print::say("the memory is starting; waiting for it");
                 told = true;
             }
             sleep(LOOK_AGAIN).await;
@@ -286,7 +288,7 @@ impl Session {
 pub(super) fn understood<T: serde::de::DeserializeOwned>(answer: &Raw) -> Result<T, Error> {
     answer
         .read_owned()
-        .map_err(|error| Error::new(format!("the memory's answer is not understood: {error}")))
+        .map_err(|error| Error::new(format!("cannot parse the memory's response: {error}")))
 }
 
 /// Answers the memory's question with the consent that the user gave here.
@@ -326,7 +328,7 @@ fn refused(result: &CallToolResult) -> Error {
         "invalid" => Error::usage(error.message),
         // The memory's own hint names tools rather than commands.
         "not_found" => Error::new(error.message)
-            .hint("`switchboard memory list` and `switchboard memory recall` tell the ids"),
+            .hint("`switchboard memory list` and `switchboard memory recall` show the IDs"),
         _ => Error::new(error.message),
     };
     match error.hint {
@@ -338,20 +340,20 @@ fn refused(result: &CallToolResult) -> Error {
 fn failed(error: &client::Error) -> Error {
     match error {
         client::Error::Server(error) => complained(error),
-        client::Error::Call(CallError::ConnectionLost { sent: true, .. }) => {
-            Error::unreachable("the gateway left during the call, which may have been carried out")
-                .hint("look whether it was, or run the command again")
-        }
+        client::Error::Call(CallError::ConnectionLost { sent: true, .. }) => Error::unreachable(
+            "lost the connection to the gateway during the call, which may have completed",
+        )
+        .hint("check if it did before you run the command again"),
         client::Error::Call(
             CallError::ConnectionLost { .. }
             | CallError::Failed { .. }
             | CallError::Shutdown { .. },
-        ) => Error::unreachable("the gateway left").hint("run the command again"),
+        ) => Error::unreachable("lost the connection to the gateway").hint("run the command again"),
         client::Error::Call(CallError::Timeout { after, .. }) => Error::unreachable(format!(
-            "the gateway has not answered within {} s",
+            "the gateway did not respond within {} s",
             after.as_secs()
         ))
-        .hint("`switchboard status` shows whether it still runs"),
+        .hint("check with `switchboard status` that it is running"),
         other => Error::from_error(other, None),
     }
 }
@@ -373,7 +375,7 @@ impl Spawn for Pipe {
     fn spawn(&self) -> Spawning {
         let ends = self.0.lock().take();
         Box::pin(async move {
-            let left = || io::Error::new(io::ErrorKind::InvalidInput, "the gateway left");
+            let left = || io::Error::new(io::ErrorKind::InvalidInput, "the gateway disconnected");
             let (stdout, stdin) = ends.ok_or_else(left)?;
             let guard = Box::new(NoProcess);
             Ok(Process {
@@ -398,7 +400,7 @@ impl ProcessGuard for NoProcess {
     }
 
     fn explain(&self) -> String {
-        "the gateway left".to_owned()
+        "the gateway disconnected".to_owned()
     }
 }
 

@@ -74,7 +74,7 @@ fn whole(memory: &Remembered) -> String {
         .map(|name| visible_line(name))
         .collect();
     let rows = [
-        ("Id", Some(visible_line(&memory.id))),
+        ("ID", Some(visible_line(&memory.id))),
         ("Type", Some(visible_line(&memory.memory_type))),
         ("Importance", Some(memory.importance.to_string())),
         (
@@ -84,7 +84,7 @@ fn whole(memory: &Remembered) -> String {
         ("Learned", Some(moment(&memory.learned_at))),
         ("Known until", memory.learned_until.as_deref().map(moment)),
         ("True", memory.valid()),
-        ("Because", memory.reason.as_deref().map(visible_line)),
+        ("Reason", memory.reason.as_deref().map(visible_line)),
         (
             "Replaced by",
             memory.superseded_by.as_deref().map(visible_line),

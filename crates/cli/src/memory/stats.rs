@@ -133,7 +133,7 @@ impl Part {
         let mut more = Vec::new();
         more.extend(self.model.as_deref().map(visible_line));
         if let (Some(embedded), Some(waiting)) = (self.embedded, self.waiting) {
-            more.push(format!("{embedded} made, {waiting} to be made"));
+            more.push(format!("{embedded} computed, {waiting} pending"));
         }
         more.extend(self.message.as_deref().map(visible_line));
         if !more.is_empty() {

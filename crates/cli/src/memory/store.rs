@@ -68,8 +68,8 @@ struct Similar {
 pub(super) fn run(home: &Home, args: &Store) -> Result<(), Error> {
     let content = content(&args.content)?;
     if content.trim().is_empty() {
-        return Err(Error::usage("there is nothing to remember")
-            .hint("say it, such as `switchboard memory store Ada prefers tea`"));
+        return Err(Error::usage("the text to remember is empty")
+            .hint("give the text, such as `switchboard memory store Ada prefers tea`"));
     }
     let entities = Some(args.entities.clone()).filter(|names| !names.is_empty());
     let wish = Wish::new()
@@ -112,9 +112,9 @@ fn content(words: &[String]) -> Result<String, Error> {
         read.map_err(|error| Error::usage(format!("cannot read standard input: {error}")))?;
     if read as u64 > CONTENT_BYTES {
         return Err(Error::usage(format!(
-            "standard input has more than {CONTENT_BYTES} bytes, which is more than one memory"
+            "standard input is too long for one memory: it has more than {CONTENT_BYTES} bytes"
         ))
-        .hint("store it in parts that can each be understood alone"));
+        .hint("store it in parts that can each be understood on their own"));
     }
     text.truncate(text.trim_end_matches(['\n', '\r']).len());
     Ok(text)
@@ -124,7 +124,7 @@ fn metadata(given: Option<&str>) -> Result<Option<Map<String, Value>>, Error> {
     let Some(given) = given else { return Ok(None) };
     let read: Result<Map<String, Value>, _> = serde_json::from_str(given);
     read.map(Some).map_err(|error| {
-        Error::usage(format!("--metadata is no JSON object: {error}"))
+        Error::usage(format!("--metadata is not a JSON object: {error}"))
             .hint(r#"give an object such as '{"source": "mail"}'"#)
     })
 }

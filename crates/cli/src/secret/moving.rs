@@ -52,7 +52,7 @@ impl Mover {
             match self.store.put(&format!("{server}-{name}"), &value) {
                 Ok((secret, created)) => {
                     self.notes.push(format!(
-                        "`{server}`: {name} ({}) is the secret {secret}",
+                        "`{server}`: moved {name} ({}) to the secret `{secret}`",
                         masked(&value)
                     ));
                     if created {

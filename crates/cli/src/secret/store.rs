@@ -83,8 +83,8 @@ impl Store {
             }
         }
         Err(
-            Error::new(format!("there are too many secrets like {base}"))
-                .hint("remove those that are not used with `switchboard secret rm`"),
+            Error::new(format!("too many secrets have names like `{base}`"))
+                .hint("remove unused ones with `switchboard secret rm`"),
         )
     }
 
@@ -154,8 +154,8 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
 fn check_value(value: &str) -> Result<(), Error> {
     let why = match value {
         "" => "is empty",
-        value if value.trim() != value => "begins or ends with white space",
-        value if value.contains('\0') => "contains a zero byte",
+        value if value.trim() != value => "begins or ends with whitespace",
+        value if value.contains('\0') => "contains a NUL byte",
         value if value.len() as u64 > SECRET_BYTES => "is longer than 64 KiB",
         _ => return Ok(()),
     };

@@ -48,9 +48,9 @@ impl Definitions {
 
     fn add(&mut self, server: &str, asked: &Asked, held: Option<&HeldTool>) {
         let why = match held {
-            None => "is not held back any more",
-            Some(held) if held.fingerprint != asked.fingerprint => "has changed since it was asked",
-            Some(held) if held.definition.is_none() => "is too large to be kept and shown",
+            None => "is no longer held",
+            Some(held) if held.fingerprint != asked.fingerprint => "has changed since the request",
+            Some(held) if held.definition.is_none() => "is too large to be stored and shown",
             Some(held) => {
                 // Writing to a string cannot fail.
                 let _ = write!(self.text, "\n{}", show::to_decide(held));
@@ -89,11 +89,11 @@ mod tests {
         assert!(shown.text.contains("Reads keys."), "{shown:?}");
         assert!(shown.unread.is_empty(), "{shown:?}");
         for (held, why) in [
-            ("null".to_owned(), "sky:a is not held back any more"),
-            (held("f2", says), "sky:a has changed since it was asked"),
+            ("null".to_owned(), "sky:a is no longer held"),
+            (held("f2", says), "sky:a has changed since the request"),
             (
                 held("f1", "null"),
-                "sky:a is too large to be kept and shown",
+                "sky:a is too large to be stored and shown",
             ),
         ] {
             let shown = read(asked, &held);
@@ -113,8 +113,8 @@ mod tests {
             )
         };
         let cut = read(asked, &held("x… (2 more characters)"));
-        assert!(cut.text.contains("what it says"), "{cut:?}");
+        assert!(cut.text.contains("\ndefinition\n"), "{cut:?}");
         let whole = read(asked, &held("x"));
-        assert!(!whole.text.contains("what it says"), "{whole:?}");
+        assert!(!whole.text.contains("\ndefinition\n"), "{whole:?}");
     }
 }

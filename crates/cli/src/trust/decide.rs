@@ -56,12 +56,12 @@ pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Error> {
             tool: Some(tool),
         } if !args.all => approve_one(&link, server, tool, args),
         Target { tool: None, .. } if args.fingerprint.is_some() => Err(Error::usage(
-            "--fingerprint goes with a tool, not with a server",
+            "--fingerprint applies to a tool, not to a server",
         )),
         Target { server, tool: None } => approve_many(&link, server, args),
-        Target { server, .. } => Err(Error::usage("--all goes with a server, not with a tool")
+        Target { server, .. } => Err(Error::usage("--all applies to a server, not to a tool")
             .hint(format!(
-                "`switchboard trust approve {} --all`",
+                "run `switchboard trust approve {} --all`",
                 shell_word(server)
             ))),
     }
@@ -70,8 +70,8 @@ pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Error> {
 pub(super) fn reject(home: &Home, args: &Reject) -> Result<(), Error> {
     let no_tool = || {
         let name = shell_word(&args.name);
-        Error::usage("which tool is rejected?").hint(format!(
-            "give it as {name}:TOOL; `switchboard trust list {name}` shows what is held back"
+        Error::usage("the name of the tool is missing").hint(format!(
+            "give it as {name}:TOOL; `switchboard trust list {name}` shows the held tools"
         ))
     };
     if !args.name.contains(':') {
@@ -86,7 +86,7 @@ pub(super) fn reject(home: &Home, args: &Reject) -> Result<(), Error> {
         Some(&body),
     )?;
     print::say(&format!(
-        "rejected `{}`: it stays away until it changes",
+        "rejected `{}`: it stays hidden until it changes",
         args.name
     ));
     Ok(())
@@ -96,7 +96,7 @@ fn approve_one(link: &Link, server: &str, tool: &str, args: &Approve) -> Result<
     let name = &args.name;
     let shown: ToolTrust = super::ask_tool(link, server, tool)?;
     let Some(held) = shown.held else {
-        print::say(&format!("`{name}` is approved already"));
+        print::say(&format!("`{name}` is already approved"));
         return Ok(());
     };
     print::data(&show::to_decide(&held))?;
@@ -115,7 +115,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Error> 
         APPROVE.agree(args.yes, &format!("Start {server}?"))?;
         let body = json!({ "start": start.fingerprint });
         link.post(&address(server), Some(&body))?;
-        print::say(&format!("`{server}` may start"));
+        print::say(&format!("approved the start of `{server}`"));
         return Ok(());
     }
     let mut pending: Vec<HeldTool> = trust
@@ -125,7 +125,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Error> 
         .collect();
     let begins_anew = args.all && trust.note.is_some();
     if pending.is_empty() && !begins_anew {
-        print::say(&format!("nothing of `{server}` waits to be approved"));
+        print::say(&format!("`{server}` has no definitions to approve"));
         return Ok(());
     }
     let tools = count(pending.len() as u64, "definition", "definitions");
@@ -167,7 +167,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Error> 
     for held in changed {
         let name = &held.name;
         let failure = Error::new(format!(
-            "`{name}` is not approved: it has changed since you looked at it"
+            "`{name}` is not approved: it has changed since it was shown"
         ));
         let hint = format!("`switchboard trust show {}` shows it", words::word(held));
         print::complain(&failure.hint(hint));
@@ -179,9 +179,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Error> 
     // This request approves everything that is held, so it is sent only if nothing is.
     if begins_anew && now.pending().next().is_none() {
         link.post(&address(server), Some(&json!({})))?;
-        print::say(&format!(
-            "the record of what is approved of `{server}` begins anew"
-        ));
+        print::say(&format!("started a new record of approvals for `{server}`"));
     }
     more(&now);
     Ok(())
@@ -192,17 +190,17 @@ fn check_shown(held: &HeldTool, fingerprint: Option<&str>) -> Result<(), Error> 
     let name = &held.name;
     match fingerprint {
         Some(given) if given != held.fingerprint => Err(Error::new(format!(
-            "`{name}` is not approved: it has another fingerprint"
+            "`{name}` is not approved: it has a different fingerprint"
         ))
         .hint(format!(
             "`switchboard trust show {}` shows it",
             words::word(held)
         ))),
         None if held.definition.is_none() => Err(Error::new(format!(
-            "`{name}` is not approved: its definition is too large to be kept and shown"
+            "`{name}` is not approved: its definition is too large to be stored and shown"
         ))
         .hint(format!(
-            "read it at its source; `switchboard trust approve {} --fingerprint {}` approves it",
+            "read it at its source, then approve it with `switchboard trust approve {} --fingerprint {}`",
             words::word(held),
             shell_word(&held.fingerprint)
         ))),
@@ -221,8 +219,8 @@ fn more(trust: &ServerTrust) {
     if pending > 0 {
         let name = &trust.name;
         print::hint(&format!(
-            "{} held back of `{name}`: `switchboard trust list {}` shows which",
-            count(pending, "more definition is", "more definitions are"),
+            "`{name}` has {}: `switchboard trust list {}` shows which",
+            count(pending, "more held definition", "more held definitions"),
             shell_word(name)
         ));
     }

@@ -72,7 +72,7 @@ fn overview(servers: &[ServerTrust]) -> Table {
 
 /// The held tools, with the worst finding of each.
 pub(super) fn held<'a>(held: impl Iterator<Item = &'a HeldTool>) -> Table {
-    let mut table = Table::new(&["HELD BACK", "WHY", "SINCE"]).cut_path(0);
+    let mut table = Table::new(&["HELD", "WHY", "SINCE"]).cut_path(0);
     for tool in held {
         table.row([
             tool.name.clone(),
@@ -103,7 +103,7 @@ fn advise(servers: &[ServerTrust]) {
         if let Some(note) = &server.note {
             print::warn(&format!("`{}`: {note}", server.name));
             print::hint(&format!(
-                "`switchboard trust approve {} --all` ends that",
+                "start a new record with `switchboard trust approve {} --all`",
                 shell_word(&server.name)
             ));
         }
@@ -118,19 +118,19 @@ fn advise(servers: &[ServerTrust]) {
     if let Some(first) = servers.iter().find_map(|server| server.pending().next()) {
         let word = words::word(first);
         print::hint(&format!(
-            "`switchboard trust show {word}` shows what it says and what changed; then \
+            "review it with `switchboard trust show {word}`, then run \
              `switchboard trust approve {word}` or `switchboard trust reject {word}`"
         ));
         return;
     }
     if waiting.is_empty() && servers.iter().all(|server| server.held.is_empty()) {
-        print::say("nothing is held back");
+        print::say("nothing is held");
     }
     let flagged = servers.iter().flat_map(|server| &server.flagged).next();
     if let Some(flagged) = flagged {
         print::hint(&format!(
-            "`switchboard trust show {}` shows all of it; `tools` in the server's configuration, \
-             with `deny`, hides a tool",
+            "review it with `switchboard trust show {}`; to hide a tool, add it to `deny` in the `tools` \
+             of the server's configuration",
             shell_word(&flagged.name)
         ));
     }

@@ -48,7 +48,7 @@ pub(super) fn run(home: &Home, args: &Show) -> Result<(), Error> {
             Ok(())
         }
         (None, Some(tool)) => print::data(&approved(tool)),
-        (None, None) => Err(Error::new(format!("`{}` was never seen", args.name))),
+        (None, None) => Err(Error::new(format!("`{}` is unknown", args.name))),
     }
 }
 
@@ -74,7 +74,7 @@ fn all(link: &Link, server: &str, args: &Show) -> Result<(), Error> {
             let (title, findings) = (title(held), findings(&held.findings));
             let word = words::word(held);
             print::data(&format!(
-                "{title}{findings}{WHAT_IT_SAYS}  left out: `switchboard trust show {word}` shows it\n"
+                "{title}{findings}{WHAT_IT_SAYS}  omitted: `switchboard trust show {word}` shows it\n"
             ))?;
         } else {
             print::data(&whole(held))?;
@@ -83,15 +83,15 @@ fn all(link: &Link, server: &str, args: &Show) -> Result<(), Error> {
     let mut pending = trust.pending();
     match (pending.next(), pending.next()) {
         (None, _) if trust.held.is_empty() => {
-            print::say(&format!("nothing of `{server}` is held back"));
+            print::say(&format!("`{server}` has no held definitions"));
         }
         (None, _) => {}
         (Some(one), None) => advise(one),
         (Some(one), Some(_)) => {
             let (tool, all) = (words::word(one), print::shell_word(server));
             print::hint(&format!(
-                "`switchboard trust approve {tool}` or `switchboard trust reject {tool}` decides about \
-                 one, `switchboard trust approve {all}` approves all that are not rejected"
+                "run `switchboard trust approve {tool}` or `switchboard trust reject {tool}` to decide on \
+                 one, or `switchboard trust approve {all}` to approve all that are not rejected"
             ));
         }
     }
@@ -107,8 +107,8 @@ pub(super) fn to_decide(held: &HeldTool) -> String {
     whole(held)
 }
 
-const WHAT_CHANGED: &str = "\nwhat changed\n";
-const WHAT_IT_SAYS: &str = "\nwhat it says\n";
+const WHAT_CHANGED: &str = "\nchanges\n";
+const WHAT_IT_SAYS: &str = "\ndefinition\n";
 
 fn whole(held: &HeldTool) -> String {
     changes(held) + &definition(held.definition.as_ref())
@@ -122,7 +122,7 @@ fn changes(held: &HeldTool) -> String {
         text.push_str(&print::changes(&folded(diff)));
     } else if held.diff.is_none() && held.why == "changed" {
         text.push_str(WHAT_CHANGED);
-        text.push_str("  the definition is too large for that to be kept\n");
+        text.push_str("  the definition is too large to store its changes\n");
     }
     text + &findings(&held.findings)
 }
@@ -130,7 +130,7 @@ fn changes(held: &HeldTool) -> String {
 fn title(held: &HeldTool) -> String {
     let (title, reason) = (words::title(held), words::reason(held));
     let (since, fingerprint) = (local_millis(held.since_ms), &held.fingerprint);
-    format!("{title} is held back: {reason}\nsince        {since}\nfingerprint  {fingerprint}\n")
+    format!("{title} is held: {reason}\nsince        {since}\nfingerprint  {fingerprint}\n")
 }
 
 fn approved(tool: &ApprovedTool) -> String {
@@ -147,7 +147,7 @@ fn findings(findings: &[Finding]) -> String {
     if findings.is_empty() {
         return String::new();
     }
-    let mut text = "\nwhat is suspicious\n".to_owned();
+    let mut text = "\nfindings\n".to_owned();
     for finding in findings {
         let (word, colour) = match &*finding.severity {
             "hidden" => ("hidden:", Colour::Red),
@@ -168,7 +168,7 @@ fn findings(findings: &[Finding]) -> String {
 fn definition(definition: Option<&Raw>) -> String {
     let says = match definition {
         Some(definition) => folded(&readable(definition)),
-        None => "  it is too large to be kept; only its fingerprint is\n".to_owned(),
+        None => "  too large to be stored; only its fingerprint is known\n".to_owned(),
     };
     format!("{WHAT_IT_SAYS}{says}")
 }
@@ -177,9 +177,9 @@ fn advise(held: &HeldTool) {
     let word = words::word(held);
     print::hint(&if held.why == "rejected" {
         format!(
-            "it stays away until it changes; `switchboard trust approve {word}` lets it in all the same"
+            "it stays hidden until it changes; to show it anyway, run `switchboard trust approve {word}`"
         )
     } else {
-        format!("`switchboard trust approve {word}` or `switchboard trust reject {word}`")
+        format!("run `switchboard trust approve {word}` or `switchboard trust reject {word}`")
     });
 }

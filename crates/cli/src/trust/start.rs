@@ -32,7 +32,7 @@ pub(crate) fn lines(start: &Start) -> String {
     }
     if !start.references.is_empty() {
         let references = visible_line(&start.references.join(" "));
-        let _ = writeln!(text, "gets         {references}");
+        let _ = writeln!(text, "uses         {references}");
     }
     text
 }
@@ -48,7 +48,7 @@ pub(super) fn page(start: &Start, server: &str) -> String {
 pub(super) fn advise(server: &str) {
     let word = shell_word(server);
     print::hint(&format!(
-        "`switchboard trust approve {word}` starts it, `switchboard remove {word}` forgets it"
+        "`switchboard trust approve {word}` starts it, `switchboard remove {word}` removes it"
     ));
 }
 
@@ -92,7 +92,7 @@ mod tests {
              env          A='(a token, not shown)'\nenv          KEY (a token, not shown)\n\
              env          $'x\\U0000001B'=$'a\\U0000200B=b'\nfile         not found\n\
              inheritEnv   true\npids         9\nrunArgs      -q 'a b'\n\
-             gets         ${secret:gh} ${env:HOME}\n"
+             uses         ${secret:gh} ${env:HOME}\n"
         );
     }
 }

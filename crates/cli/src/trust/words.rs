@@ -23,7 +23,7 @@ pub(super) fn seen(held: &HeldTool) -> Value {
 /// The reason why a definition is held.
 pub(crate) fn reason(held: &HeldTool) -> &str {
     match &*held.why {
-        "changed" => "changed since approved",
+        "changed" => "changed since approval",
         "hidden" => "hidden characters",
         "dangerous" => "dangerous text",
         other => other,
@@ -39,7 +39,7 @@ pub(super) fn word(held: &HeldTool) -> String {
 pub(super) fn title(held: &HeldTool) -> String {
     let name = print::one_line(&held.name);
     if held.tool == INSTRUCTIONS {
-        format!("{name}, what the server tells models of itself,")
+        format!("{name} (instructions of the server for models)")
     } else {
         name
     }

@@ -76,7 +76,7 @@ pub(super) struct Lost {
 impl Handover {
     pub(super) fn new() -> Result<Self, Error> {
         let mut token = [0; 16];
-        getrandom::fill(&mut token).context("the system gives no random numbers")?;
+        getrandom::fill(&mut token).context("the system provides no random numbers")?;
         Ok(Self {
             opened: None,
             opening: None,
@@ -188,7 +188,7 @@ impl Handover {
                     self.refused.push(watch);
                 }
                 (Some(error), _) => {
-                    tracing::warn!(%error.message, "The next gateway does not take up what the client had set up.");
+                    tracing::warn!(%error.message, "The next gateway rejected a request that restores the client's session.");
                 }
                 (None, _) => {}
             }
@@ -217,7 +217,7 @@ impl Handover {
                 let bytes = self.watched_bytes + uri.len();
                 if self.watched.len() >= WATCHED_MAX || bytes > WATCHED_BYTES {
                     tracing::warn!(
-                        "Too many resources are watched; the next gateway would not know of this one."
+                        "The client watches too many resources; the next gateway will not watch this one."
                     );
                 } else if self.watched.insert(uri) {
                     self.watched_bytes = bytes;

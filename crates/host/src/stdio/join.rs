@@ -140,7 +140,7 @@ pub(super) async fn relay(home: Home, client: Client, link: Link) -> Result<(), 
                 return Ok(());
             }
             Ended::GatewayLeft(None) => {
-                tracing::warn!("The gateway left; looking for the next.");
+                tracing::warn!("The gateway stopped; connecting to the next one.");
                 relay.answer_lost().await?;
             }
         }
@@ -161,8 +161,8 @@ async fn next_gateway(home: &Home, client: &Client) -> Result<Link, Error> {
         pause().await;
     }
     Err(
-        Error::new("the gateway left, and the next one does not answer")
-            .hint("start the client anew"),
+        Error::new("the gateway stopped, and the next one does not respond")
+            .hint("restart the client"),
     )
 }
 
@@ -261,8 +261,7 @@ impl Relay {
 
     /// Answers the requests that the gateway left open, and cancels its questions.
     async fn answer_lost(&mut self) -> Result<(), Error> {
-        let message =
-            "the gateway left during the call, which may have been carried out; try again";
+        let message = "the gateway stopped during the call, which may have completed; try again";
         let error = ErrorObject::new(GATEWAY_LEFT, message);
         let lost = self.memory.borrow_mut().lost();
         let withdrawn = lost.questions.iter().map(|id| {
@@ -274,7 +273,7 @@ impl Relay {
         for message in withdrawn.chain(failed) {
             say(&mut self.writer, &message)
                 .await
-                .context("the client left")?;
+                .context("cannot write to the client")?;
         }
         Ok(())
     }

@@ -315,7 +315,7 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         r#"{"path":"x","limit":"10"}"#,
-        "arguments.limit must be an integer, not \"10\"; write 10 without quotation marks",
+        "arguments.limit must be an integer, not \"10\"; pass 10 as a number, not as a string",
     ),
     (
         r#"{"path":"x","limit":"ten"}"#,
@@ -359,7 +359,7 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         r#"{"path":"x","deep":"true"}"#,
-        "arguments.deep must be a boolean, not \"true\"; write true without quotation marks",
+        "arguments.deep must be a boolean, not \"true\"; pass true as a boolean, not as a string",
     ),
     (
         r#"{"path":"x","filter":{}}"#,
@@ -430,7 +430,7 @@ fn long_lists_of_choices_are_truncated() {
     let choices: Vec<_> = (0..50).map(|n| format!("\"choice{n}\"")).collect();
     let told = check(&format!("{{\"enum\":[{}]}}", choices.join(",")), "1").unwrap_err();
     assert!(
-        told.contains("\"choice11\", … (50 in all), it is 1"),
+        told.contains("\"choice11\", … (50 in total), not 1"),
         "{told}"
     );
 }

@@ -5,7 +5,7 @@ use std::fs;
 use crate::support::Place;
 
 const NOBODY: &str = "error: no gateway is running for DIR/home/switchboard.json\n";
-const START: &str = "hint: `switchboard serve` starts one\n";
+const START: &str = "hint: start one with `switchboard serve`\n";
 
 #[test]
 fn commands_report_a_missing_gateway() {
@@ -47,7 +47,7 @@ fn servers_are_changed_in_the_file() {
         &["list"],
         0,
         "",
-        "there are no servers\nhint: `switchboard add` adds one, `switchboard import` takes over those of your clients\n",
+        "there are no servers\nhint: add one with `switchboard add`, or import those of your clients with `switchboard import`\n",
     );
     place.check(&["list", "--json"], 0, "{\n  \"servers\": []\n}\n", "");
     let add = [
@@ -66,7 +66,7 @@ fn servers_are_changed_in_the_file() {
         "sse",
         "--disabled",
     ];
-    let moved = "`far`: url (6 characters) is the secret far-url\nadded `far`, switched off\n";
+    let moved = "`far`: moved url (6 characters) to the secret `far-url`\nadded `far` (disabled)\n";
     place.check(&add, 0, "", moved);
     let add = [
         "add", "box", "--image", "mcp/time", "--start", "eager", "--", "--utc",
@@ -117,7 +117,7 @@ files  not running  -      command    npx
         &["enable", "far", "--no-wait"],
         0,
         "",
-        "`far` is enabled already\n",
+        "`far` is already enabled\n",
     );
     place.check(&["disable", "files"], 0, "", "disabled `files`\n");
     place.check(&["remove", "far"], 0, "", "removed `far`\n");
@@ -154,7 +154,7 @@ fn wrong_usage_has_its_own_exit_code() {
         &["add", "a", "npx"],
         2,
         "",
-        "error: `npx` is not an address\nhint: to start a program, put `--` before it: switchboard add a -- npx …\n",
+        "error: `npx` is not a URL\nhint: to start a program, put `--` before it: switchboard add a -- npx …\n",
     );
     place.check(
         &["add", "a/b", "--", "x"],
@@ -250,6 +250,6 @@ fn logs_are_read_from_the_file() {
         "",
         "error: there is no server \"c\"\nhint: `switchboard list` shows the names\n",
     );
-    let err = format!("{NOBODY}hint: nothing more will be written\n");
+    let err = format!("{NOBODY}hint: start one with `switchboard serve` to follow the log\n");
     place.check(&["logs", "a", "-n", "1", "-f"], 3, "4\n", &err);
 }

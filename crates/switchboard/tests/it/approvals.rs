@@ -150,7 +150,7 @@ fn call_waits_until_it_is_approved() {
         &["approvals"],
         0,
         "",
-        "nothing waits for you; `switchboard approvals watch` tells when something does\n",
+        "there are no pending requests; `switchboard approvals watch` waits for new ones\n",
     );
     let arguments =
         r#"{"path": "/a\u202eb\u001b[2J", "n": 123456789012345678901234567890, "f": 1.50}"#;
@@ -174,7 +174,7 @@ fn call_waits_until_it_is_approved() {
     let show = place.run(&["approvals", "show", &id[..6]]);
     assert_eq!(show.code, Some(0), "{show:?}");
     for part in [
-        "because     ask asker:remove\n",
+        "rule        ask asker:remove\n",
         "  \"path\": \"/a\\u202eb\\u001b[2J\",\n",
         "  \"n\": 123456789012345678901234567890,\n",
         "  \"f\": 1.50\n",
@@ -218,7 +218,7 @@ fn call_waits_until_it_is_approved() {
     let (code, _, err) = run(&place, &["approvals", "approve", id, "--yes"]);
     assert_eq!(code, Some(1), "{err}");
     assert!(
-        err.contains("was approved by owner via socket (switchboard, pid "),
+        err.contains("was already approved by owner via socket (switchboard, pid "),
         "{err}"
     );
     let show = place.run(&["approvals", "show", id]);
@@ -230,7 +230,7 @@ fn call_waits_until_it_is_approved() {
     let all = place.run(&["approvals", "list", "--all"]);
     assert!(all.out.contains("approved  call  asker:remove"), "{all:?}");
     let none = place.run(&["approvals", "list", "--status", "rejected"]);
-    assert_eq!((none.code, &*none.err), (Some(0), "no request matches\n"));
+    assert_eq!((none.code, &*none.err), (Some(0), "no requests match\n"));
     let wrong = place.run(&["approvals", "list", "--status", "sideways"]);
     assert_eq!(wrong.code, Some(1), "{wrong:?}");
 }
@@ -254,7 +254,7 @@ fn arguments_can_be_edited_before_approval() {
     assert!(
         wrong
             .err
-            .contains("--model goes with a request for a model's answer"),
+            .contains("--model applies only to sampling requests"),
         "{wrong:?}"
     );
     let given = r#"{"path": "/b", "n": 0.10}"#;
@@ -329,7 +329,7 @@ fn rejection_is_reported_and_can_be_remembered() {
         &session,
         2,
         "",
-        "error: this cannot be remembered: whoever asks has no session that lasts\nhint: --remember takes always here\n",
+        "error: cannot remember this decision: the caller has no lasting session\nhint: use --remember always\n",
     );
     let reject = [
         "approvals",
@@ -406,11 +406,11 @@ fn rule_can_be_tested_before_use() {
     assert_eq!((done.code, &*done.err), (Some(0), ""), "{done:?}");
     assert!(
         done.out
-            .starts_with("deny asker:re*\n\nNAME          KIND       NOW  THEN\nasker:remove  tool_call  ask  deny\n"),
+            .starts_with("deny asker:re*\n\nNAME          KIND       NOW  WITH RULE\nasker:remove  tool_call  ask  deny\n"),
         "{done:?}"
     );
     assert!(
-        done.out.contains("it matches 1 of the last 1 call\n"),
+        done.out.contains("the rule matches 1 of the last 1 call\n"),
         "{done:?}"
     );
     assert!(
@@ -446,7 +446,7 @@ fn decisions_need_a_gateway() {
         let done = place.run(args);
         assert_eq!((done.code, &*done.out), (Some(3), ""), "{args:?} {done:?}");
         assert!(
-            done.err.contains("`switchboard serve` starts one"),
+            done.err.contains("start one with `switchboard serve`"),
             "{done:?}"
         );
     }
@@ -457,7 +457,7 @@ fn decisions_need_a_gateway() {
     ] {
         let done = place.run(args);
         assert_eq!((done.code, &*done.out), (Some(1), ""), "{args:?} {done:?}");
-        assert!(done.err.contains("there is no log"), "{done:?}");
+        assert!(done.err.contains("there is no audit log"), "{done:?}");
     }
 }
 
@@ -492,5 +492,8 @@ fn ambiguous_id_prefix_is_refused() {
             "{done:?}"
         );
     }
-    assert!(done.err.contains("hint: give more of its name"), "{done:?}");
+    assert!(
+        done.err.contains("hint: give more characters of the ID"),
+        "{done:?}"
+    );
 }

@@ -29,7 +29,7 @@ fn gateway(place: &Place) -> Gateway {
 fn activity_shows_why_a_call_failed() {
     let place = Place::without_memory();
     let _gateway = gateway(&place);
-    place.check(&["activity"], 0, "", "nothing has been called yet\n");
+    place.check(&["activity"], 0, "", "there are no calls yet\n");
     let calls = [
         (r#"{"text": "hello"}"#, "say", 0),
         ("{}", "fail", 1),
@@ -75,7 +75,7 @@ fn activity_shows_why_a_call_failed() {
         "",
         "error: there is no server \"ehco\"\nhint: did you mean \"echo\"?\n",
     );
-    place.check(&["activity", "echo:never"], 0, "", "no call matches\n");
+    place.check(&["activity", "echo:never"], 0, "", "no calls match\n");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn missing_tool_is_reported_alike_by_all_commands() {
         }
     }
     place.check(&["disable", "echo"], 0, "", "disabled `echo`\n");
-    let off = "`echo` is disabled\nhint: `switchboard enable echo` switches it on\n";
+    let off = "`echo` is disabled\nhint: enable it with `switchboard enable echo`\n";
     place.check(&["tools", "echo"], 0, "", off);
 }
 
@@ -159,7 +159,7 @@ fn file_of_another_gateway_is_not_changed() {
         assert_eq!(done.code, Some(1), "{done:?}");
         assert!(
             done.err
-                .contains("does not read DIR/other.json but DIR/home/switchboard.json"),
+                .contains("does not use DIR/other.json, but DIR/home/switchboard.json"),
             "{done:?}"
         );
     }

@@ -25,7 +25,7 @@ fn with_cursor() -> Place {
 const NOTES: &str = "\
 note: `files` is from DIR/user/.cursor/mcp.json
 note: Cursor: `files`: not imported: autoApprove
-note: Cursor: `mine` is skipped, there is a server of that name
+note: Cursor: skipped `mine`: a server of this name exists
 ";
 
 const DIFF: &str = r#"--- DIR/home/switchboard.json
@@ -50,7 +50,7 @@ fn import_is_shown_first_and_undone() {
     let config = || fs::read_to_string(place.config()).unwrap();
     place.check(&["import", "--dry-run"], 0, DIFF, NOTES);
     let err = format!(
-        "{NOTES}error: nothing was changed: there is nobody to ask\nhint: give --yes, or --dry-run to look only\n"
+        "{NOTES}error: nothing was changed: cannot ask for confirmation, because standard input is not a terminal\nhint: use --yes to confirm, or --dry-run to preview the changes\n"
     );
     place.check(&["import", "cursor"], 2, DIFF, &err);
     assert_eq!(config(), OWN);
@@ -60,14 +60,14 @@ fn import_is_shown_first_and_undone() {
     assert!(done.err.contains("\nadded 1 server: files\n"), "{done:?}");
     assert!(
         done.err
-            .contains("\na copy of the file before is in DIR/home/backups/"),
+            .contains("\na backup of the file is in DIR/home/backups/"),
         "{done:?}"
     );
     assert!(config().contains("\"files\""));
     let done = place.run(&["import", "--yes"]);
     assert_eq!(done.code, Some(0));
     assert!(
-        done.err.ends_with("there is nothing new to take over\n"),
+        done.err.ends_with("there are no new servers to import\n"),
         "{done:?}"
     );
 
@@ -75,7 +75,7 @@ fn import_is_shown_first_and_undone() {
         &["import", "--undo"],
         0,
         "",
-        "DIR/home/switchboard.json is as it was before the import\n",
+        "restored DIR/home/switchboard.json to its state before the import\n",
     );
     assert_eq!(config(), OWN);
     place.check(
@@ -95,7 +95,7 @@ fn undo_keeps_later_changes() {
         &["import", "--undo"],
         0,
         "",
-        "DIR/home/switchboard.json has other changes since; only what was added was removed: files\n",
+        "DIR/home/switchboard.json was changed since the import; removed only the imported servers: files\n",
     );
     let config = fs::read_to_string(place.config()).unwrap();
     assert!(
@@ -140,7 +140,7 @@ fn failed_imports_are_reported() {
     let place = Place::new();
     let done = place.run(&["import"]);
     assert!(
-        done.err.starts_with("no client has servers to take over\n"),
+        done.err.starts_with("no client has servers to import\n"),
         "{done:?}"
     );
     assert!(done.err.contains("\n  ~/.cursor/mcp.json\n"), "{done:?}");
@@ -164,7 +164,7 @@ fn failed_imports_are_reported() {
     assert_eq!(done.code, Some(0));
     assert!(
         done.err
-            .starts_with("warning: Cursor is left out: DIR/user/.cursor/mcp.json:1:"),
+            .starts_with("warning: skipped Cursor: DIR/user/.cursor/mcp.json:1:"),
         "{done:?}"
     );
     assert_eq!(place.run(&["import", "cursor"]).code, Some(1));
@@ -199,7 +199,7 @@ fn client_is_connected_and_disconnected() {
     let done = place.run(&["connect", "cursor", "--yes"]);
     assert_eq!(done.code, Some(0));
     assert!(
-        done.err.starts_with("Cursor knows the gateway already"),
+        done.err.starts_with("Cursor already has the gateway"),
         "{done:?}"
     );
 
@@ -239,7 +239,7 @@ fn variables_that_an_added_server_misses_are_named() {
     };
     let said = add(&["add", "a", "--", "./bin/kubernetes-mcp-server", "run.sh"]);
     assert!(said.contains("\"inheritEnv\": [\"KUBECONFIG\"]"), "{said}");
-    assert!(said.contains("`run.sh` is relative"), "{said}");
+    assert!(said.contains("`run.sh` is a relative path"), "{said}");
     let given = [
         "add",
         "b",
@@ -276,7 +276,7 @@ fn variables_that_an_added_server_misses_are_named() {
         "{said}"
     );
     assert!(
-        said.contains("`bin/kubernetes` counts from the directory of switchboard.json"),
+        said.contains("`bin/kubernetes` is resolved from the directory of switchboard.json"),
         "{said}"
     );
 }

@@ -46,6 +46,12 @@ fn printed_link_opens_the_console_once() {
 fn console_command_prints_a_new_link() {
     let place = Place::new();
     let gateway = Gateway::start(&place, &[]);
+    place.check(
+        &["console", "--sessions"],
+        0,
+        "",
+        "no browser is signed in\n",
+    );
     let done = place.run(&["console"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(
@@ -95,7 +101,7 @@ fn console_needs_a_gateway() {
     let done = place.run(&["console"]);
     assert_eq!((done.code, &*done.out), (Some(3), ""), "{done:?}");
     assert!(
-        done.err.contains("`switchboard serve` starts one"),
+        done.err.contains("start one with `switchboard serve`"),
         "{done:?}"
     );
 }

@@ -92,10 +92,7 @@ fn changes_during_the_question_are_not_approved() {
         session.type_in("y\n");
         let (code, seen) = session.end();
         assert_eq!(code, Some(1), "{seen}");
-        assert!(
-            seen.contains("has changed since you looked at it"),
-            "{seen}"
-        );
+        assert!(seen.contains("has changed since it was shown"), "{seen}");
         assert_eq!(held(&place), [("a".to_owned(), "changed".to_owned())]);
     }
 }
@@ -141,20 +138,20 @@ fn lost_record_of_approvals_is_restarted() {
     assert!(
         done.err
             .starts_with("warning: `sky`: the record of approved definitions cannot be read")
-            && done
-                .err
-                .contains("\nhint: `switchboard trust approve sky --all` ends that\n"),
+            && done.err.contains(
+                "\nhint: start a new record with `switchboard trust approve sky --all`\n"
+            ),
         "{done:?}"
     );
     let done = place.run(&["trust", "approve", "sky", "--all", "--yes"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(
         done.err.ends_with(
-            "approved 1 definition of `sky`\nthe record of what is approved of `sky` begins anew\n"
+            "approved 1 definition of `sky`\nstarted a new record of approvals for `sky`\n"
         ),
         "{done:?}"
     );
-    assert_eq!(place.run(&["trust"]).err, "nothing is held back\n");
+    assert_eq!(place.run(&["trust"]).err, "nothing is held\n");
     // From now on the `trust` setting applies again.
     offer(&place, &[tool("a", "One."), tool("b", "Two.")]);
     assert_eq!(place.run(&["restart", "sky"]).code, Some(0));

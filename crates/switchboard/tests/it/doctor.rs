@@ -110,7 +110,7 @@ fn servers_that_cannot_start_are_found() {
         (
             "none",
             "the program `nonesuch` is not in PATH",
-            "the whole path",
+            "the full path",
         ),
         (
             "path",
@@ -138,7 +138,7 @@ fn servers_that_cannot_start_are_found() {
         ("far", "cannot be reached: ", "check the address"),
         (
             "box",
-            "the container engine `nonesuch-engine` is not there",
+            "the container engine `nonesuch-engine` was not found",
             "nonesuch-engine",
         ),
         ("dead", "`false version` failed", "start it"),
@@ -187,12 +187,24 @@ fn files_open_to_others_are_found() {
     open("", 0o700);
     open("run", 0o700);
     open("run/token", 0o644);
-    check(&place, "token", "problem", "others may read", "chmod 600");
+    check(
+        &place,
+        "token",
+        "problem",
+        "other users can read",
+        "chmod 600",
+    );
     open("run/token", 0o600);
     check(&place, "token", "ok", "is private", "");
     check(&place, "home", "ok", "is writable and private", "");
     open("run", 0o755);
-    check(&place, "home", "problem", "others can get at", "chmod 700");
+    check(
+        &place,
+        "home",
+        "problem",
+        "other users can access",
+        "chmod 700",
+    );
 }
 
 #[test]
@@ -217,8 +229,8 @@ fn leftovers_of_a_killed_gateway_are_found() {
         &place,
         "leftovers",
         "warning",
-        "the guard of `files` still runs",
-        "look again",
+        "the guard of `files` is still running",
+        "check again",
     );
 }
 
@@ -231,7 +243,7 @@ fn unreadable_snapshot_is_found() {
         "catalog",
         "warning",
         "home/catalog/a.json",
-        "learnt anew",
+        "lists the server again",
     );
 }
 
@@ -252,7 +264,7 @@ fn variables_that_a_server_misses_are_named() {
     };
     let said = entry("");
     assert!(
-        said.contains("KUBECONFIG is set here and not passed to the server"),
+        said.contains("KUBECONFIG is set here but not passed to the server"),
         "{said}"
     );
     assert!(said.contains(r#""inheritEnv": ["KUBECONFIG"]"#), "{said}");
@@ -295,7 +307,7 @@ fn unapproved_file_does_not_run_in_doctor() {
     for server in [image, command] {
         let config = json!({"mcpServers": {"sky": server}, "memory": {"enabled": false}});
         place.write_config(&config.to_string());
-        let said = "another file would run than was approved";
+        let said = "its program is not the file that you approved";
         check(
             &place,
             "server:sky",

@@ -131,7 +131,7 @@ fn removed_server_keeps_its_directory_with_a_note() {
         &["remove", "a"],
         0,
         "",
-        "removed `a`\nhint: what `a` wrote into its directory stays: DIR/home/servers/a.0af1\n",
+        "removed `a`\nhint: the files of `a` are kept in DIR/home/servers/a.0af1\n",
     );
     assert!(dir.join("notes.db").exists());
     place.check(&["remove", "b"], 0, "", "removed `b`\n");

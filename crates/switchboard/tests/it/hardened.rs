@@ -209,11 +209,11 @@ fn doctor_checks_modes_and_exposed_secrets() {
         .unwrap();
     let out = String::from_utf8(done.stdout).unwrap();
     for expected in [
-        "the group may change",
-        "holds 1 secret in clear, and others may read it (mode 664)",
+        "the group can change",
+        "contains 1 secret in clear text, and other users can read it (mode 664)",
         "secrets/open (mode 644)",
         "`args`, which every user of this machine can read",
-        "go over plain http://",
+        "over plain http://",
     ] {
         assert!(out.contains(expected), "{expected}: {out}");
     }

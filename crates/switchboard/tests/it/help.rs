@@ -134,7 +134,7 @@ fn empty_command_line_shows_the_help() {
     assert_eq!(
         wrong.err,
         "error: the following required arguments were not provided: <NAME>\n\
-         usage: switchboard remove <NAME>\nhint: `switchboard remove --help` has examples\n"
+         usage: switchboard remove <NAME>\nhint: run `switchboard remove --help` for examples\n"
     );
 }
 

@@ -39,7 +39,7 @@ fn project_server_gets_no_stored_secret() {
     assert_eq!(headers["X"], "${secret:evil.github-github_token}");
     for shown in [
         "headers:\n    \"X\": \"${secret:evil.github-github_token}\"\n    \"Y\": \"${env:SB_TEST_REGION}\"",
-        "it gets: ${env:SB_TEST_REGION}, ${secret:evil.github-github_token}",
+        "uses: ${env:SB_TEST_REGION}, ${secret:evil.github-github_token}",
     ] {
         assert!(done.err.contains(shown), "{shown}: {done:?}");
     }
@@ -58,7 +58,7 @@ fn project_server_naming_a_stored_secret_is_skipped() {
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(
         done.err
-            .contains("`evil` is left out: it would get the secret `evil.key`"),
+            .contains("skipped `evil`: it would get the secret `evil.key`"),
         "{done:?}"
     );
     let names: Vec<_> = servers(&place)
@@ -113,7 +113,7 @@ fn same_server_in_two_project_files_is_one() {
     place.write("user/repo/.cursor/mcp.json", text);
     let done = in_repo(&place, &["import", "--project", "--yes"]);
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(!done.err.contains("different one"), "{done:?}");
+    assert!(!done.err.contains("different server"), "{done:?}");
 }
 
 /// There is no earlier file to restore, so undo removes the new one.
@@ -224,7 +224,7 @@ fn project_command_is_shown_and_kept_in_full() {
                 "GITHUB_KEY": "AWS_SECRET_ACCESS_KEY", "LD_KEY": "LD_PRELOAD", "LD_PRELOAD": "/tmp/x.so",
                 "REGION": "${SB_TEST_REGION}",
             }}),
-            "    \"REGION\": \"${env:SB_TEST_REGION}\"\n  it gets: ${env:SB_TEST_REGION}",
+            "    \"REGION\": \"${env:SB_TEST_REGION}\"\n  uses: ${env:SB_TEST_REGION}",
         ),
         (
             json!({"url": "https://evil.example@evil.example/mcp"}),
@@ -304,7 +304,7 @@ fn project_server_gets_no_secret_variable_unasked() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{said}");
     for (server, name) in [("named", "GH_TOKEN"), ("valued", "SB_TEST_DATABASE")] {
-        let left = format!("`{server}` is left out: it would get the variable `{name}`");
+        let left = format!("skipped `{server}`: it would get the variable `{name}`");
         assert!(said.contains(&left), "{left}: {said}");
     }
     let servers = servers(&place);
@@ -329,9 +329,9 @@ fn project_server_takes_no_name_of_another() {
     let done = in_repo(&place, &["import", "claude-code", "--project", "--yes"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     for said in [
-        "`memory` is left out: there is a server `memory` that is built in",
-        "`MEMORY` is left out: there is a server `memory` that is built in",
-        "`github` is left out: there is a server `GitHub` of yours",
+        "skipped `memory`: it has the name of the built-in server `memory`",
+        "skipped `MEMORY`: it has the name of the built-in server `memory`",
+        "skipped `github`: it has the name of your server `GitHub`",
     ] {
         assert!(done.err.contains(said), "{said}: {done:?}");
     }
@@ -354,7 +354,7 @@ fn own_server_replaces_the_memory_with_a_note() {
     place.write("user/.cursor/mcp.json", &text);
     let done = place.run(&["import", "--yes"]);
     assert_eq!(servers(&place)["memory"]["command"], "mine");
-    let said = "takes the place of the built-in memory";
+    let said = "replaces the built-in memory";
     assert!(done.err.contains(said), "{done:?}");
 }
 
@@ -399,7 +399,7 @@ fn address_that_hides_its_host_is_skipped() {
         let text = json!({"mcpServers": {"github": entry}}).to_string();
         place.write("user/repo/.mcp.json", &text);
         let done = in_repo(&place, &["import", "claude-code", "--project", "--yes"]);
-        let said = "`github` is left out";
+        let said = "skipped `github`";
         assert!(done.err.contains(said), "{done:?}");
         assert!(servers(&place).get("github").is_none());
         let done = place.run(&["add", "github", url]);

@@ -103,7 +103,7 @@ fn stored_memories_are_found_and_shown() {
         let done = place.run(&["memory", "show", &tea[..tea.len() - 3], "--history"]);
         assert_eq!(done.code, Some(0), "{done:?}");
         assert!(
-            done.out.starts_with("Ada prefers tea\n\nId           "),
+            done.out.starts_with("Ada prefers tea\n\nID           "),
             "{}",
             done.out
         );
@@ -121,12 +121,7 @@ fn stored_memories_are_found_and_shown() {
 #[test]
 fn lists_have_pages_and_scopes() {
     either_way(|place| {
-        place.check(
-            &["memory", "list"],
-            0,
-            "",
-            "no memory matches, or there is none yet\n",
-        );
+        place.check(&["memory", "list"], 0, "", "no memories match\n");
         store(place, &["one", "--namespace", "a"]);
         let two = store(
             place,
@@ -152,7 +147,7 @@ fn lists_have_pages_and_scopes() {
         assert_eq!(lines.next(), Some("      two\\nlines"));
         assert_eq!(
             done.err,
-            "1 of 2 memories\nhint: `--offset 1` goes on, `--all` shows all of them\n"
+            "1 of 2 memories\nhint: use --offset 1 for the next page, or --all to show all memories\n"
         );
         let page = answer(place, &["memory", "list", "--offset", "1", "--json"]);
         assert_eq!((&page["count"], &page["total"]), (&json!(1), &json!(2)));
@@ -251,9 +246,8 @@ fn similar_memory_is_reported() {
 #[test]
 fn empty_search_is_reported() {
     either_way(|place| {
-        let hint =
-            "hint: use other words, or name no scope; `switchboard memory list` shows everything\n";
-        let err = format!("error: nothing is remembered about that\n{hint}");
+        let hint = "hint: use other words, or omit the scope; `switchboard memory list` lists the memories\n";
+        let err = format!("error: no memory matches the query\n{hint}");
         place.check(&["memory", "recall", "anything"], 1, "", &err);
         let done = place.run(&["memory", "recall", "anything", "--json"]);
         assert_eq!(done.code, Some(1));
@@ -265,14 +259,14 @@ fn empty_search_is_reported() {
 #[test]
 fn wrong_input_is_explained() {
     either_way(|place| {
-        let missing = "error: there is no memory 'nobody'\nhint: `switchboard memory list` and `switchboard memory recall` tell the ids\n";
+        let missing = "error: there is no memory 'nobody'\nhint: `switchboard memory list` and `switchboard memory recall` show the IDs\n";
         place.check(&["memory", "show", "nobody"], 1, "", missing);
         place.check(&["memory", "forget", "nobody", "--yes"], 1, "", missing);
         for (args, words) in [
-            (&["store", ""][..], "there is nothing to remember"),
+            (&["store", ""][..], "the text to remember is empty"),
             (
                 &["store", "a", "--metadata", "[1]"],
-                "--metadata is no JSON object",
+                "--metadata is not a JSON object",
             ),
             (
                 &["store", "a", "--from", "yesterday"],
@@ -292,7 +286,7 @@ fn wrong_input_is_explained() {
             ),
             (&["store"], "required"),
             (&["store", "a", "--type", "odd"], "invalid value 'odd'"),
-            (&["recall", " "], "there is nothing to look for"),
+            (&["recall", " "], "the query is empty"),
             (&["recall", "a", "--as-of", "then"], "as_of is not a time"),
             (&["recall", "a", "--limit", "0"], "invalid value '0'"),
             (&["list", "--all", "--limit", "3"], "cannot be used with"),
@@ -314,14 +308,14 @@ fn forgetting_asks_first() {
     either_way(|place| {
         let first = store(place, &["one \u{1b}[2J"]);
         let second = store(place, &["two"]);
-        let nobody = "error: nothing was forgotten: there is nobody to ask\nhint: give --yes to do it without being asked\n";
+        let nobody = "error: nothing was deleted: cannot ask for confirmation, because standard input is not a terminal\nhint: use --yes to skip the confirmation\n";
         place.check(&["memory", "forget", &first], 2, "", nobody);
         place.check(&["memory", "forget", "--all"], 2, "", nobody);
         let (code, seen) = terminal::run(place, &["memory", "forget", &first], "n\n", &[]);
         assert_eq!(code, Some(1), "{seen}");
         assert!(seen.contains("one ⟨U+001B⟩[2J"), "{seen}");
         assert!(
-            seen.contains("Forget 1 memory? This cannot be undone. [y/N]"),
+            seen.contains("Delete 1 memory? This cannot be undone. [y/N]"),
             "{seen}"
         );
         assert_eq!(contents(place, &[]).len(), 2);
@@ -336,7 +330,7 @@ fn forgetting_asks_first() {
             &["memory", "forget", &second, &second, "--yes"],
             0,
             "",
-            "1 memory is forgotten\n",
+            "deleted 1 memory\n",
         );
         assert_eq!(contents(place, &[]), [""; 0]);
     });
@@ -351,7 +345,7 @@ fn everything_is_deleted_if_the_user_agrees() {
         let (code, seen) = terminal::run(place, &forget, "\n", &[]);
         assert_eq!(code, Some(1), "{seen}");
         assert!(
-            seen.contains("Forget everything (2 memories), in every scope?"),
+            seen.contains("Delete everything (2 memories), in every scope?"),
             "{seen}"
         );
         assert_eq!(contents(place, &[]).len(), 2);
@@ -362,7 +356,7 @@ fn everything_is_deleted_if_the_user_agrees() {
             &["memory", "forget", "--all", "--yes"],
             0,
             "",
-            "everything is forgotten: 0 memories are gone\n",
+            "deleted everything (0 memories)\n",
         );
     });
 }
@@ -390,13 +384,13 @@ fn unavailable_memory_is_explained() {
     for (config, error, hint) in [
         (
             r#"{"memory": {"enabled": false}}"#,
-            "error: the memory is switched off in DIR/home/switchboard.json\n",
+            "error: the memory is disabled in DIR/home/switchboard.json\n",
             "hint: set `enabled` of `memory` to true there, or remove it\n",
         ),
         (
             r#"{"mcpServers": {"memory": {"command": "true"}}}"#,
-            "error: the server `memory` in DIR/home/switchboard.json stands in the place of the built-in memory\n",
-            "hint: give that server another name in `mcpServers`, or use it with `switchboard call memory:TOOL`\n",
+            "error: the server `memory` in DIR/home/switchboard.json replaces the built-in memory\n",
+            "hint: rename that server in `mcpServers`, or use it with `switchboard call memory:TOOL`\n",
         ),
     ] {
         either_way(|place| {

@@ -38,7 +38,7 @@ fn export_is_written_whole_and_private() {
             &["memory", "export", path],
             1,
             "",
-            "error: DIR/home/out.jsonl is there already\nhint: choose another name, or give --force to replace it\n",
+            "error: DIR/home/out.jsonl already exists\nhint: choose another name, or use --force to replace it\n",
         );
         let done = place.run(&["memory", "export", path, "--force", "--namespace", "b"]);
         assert_eq!(done.code, Some(0), "{done:?}");
@@ -145,7 +145,7 @@ fn histories_survive_an_import_of_many_pages() {
         done.err
     );
     assert!(
-        done.err.contains("error: 2 lines are wrong and left out\n"),
+        done.err.contains("error: skipped 2 invalid lines\n"),
         "{}",
         done.err
     );
@@ -188,11 +188,8 @@ fn import_of_another_format_is_refused() {
     };
     let zeros = vec![0; 5_000_000];
     for (bytes, words) in [
-        (&b"\n\n"[..], "there is nothing to import"),
-        (
-            b"{}\n\xff\n",
-            "line 2 of DIR/home/given is no text in UTF-8",
-        ),
+        (&b"\n\n"[..], "the file contains no memories"),
+        (b"{}\n\xff\n", "line 2 of DIR/home/given is not UTF-8 text"),
         (b"# A page\nof Markdown\n", "line 1: "),
         (&zeros, "line 1: "),
     ] {

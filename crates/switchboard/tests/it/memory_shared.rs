@@ -241,17 +241,13 @@ fn a_damaged_memory_is_repaired() {
         assert_eq!(place.run(&["memory", "stats"]).code, Some(1));
         let done = place.run(&["memory", "repair"]);
         assert_eq!(done.code, Some(0), "{done:?}");
-        assert!(
-            done.err.contains("brought back 50 versions"),
-            "{}",
-            done.err
-        );
+        assert!(done.err.contains("recovered 50 versions"), "{}", done.err);
         assert_eq!(contents(&place, &[]).len(), 50);
         place.check(
             &["memory", "repair"],
             0,
             "",
-            "the memory is not damaged: there is nothing to repair\n",
+            "the memory is not damaged; there is nothing to repair\n",
         );
     }
 }

@@ -35,13 +35,16 @@ fn user_answers_in_place_of_the_model() {
     let show = place.run(&["approvals", "show", id]);
     for part in [
         "\nsystem prompt\n  Be⟨U+200B⟩ brief.\n",
-        "\nuser says\n  ⟨U+001B⟩]0;owned⟨U+0007⟩What⟨U+202E⟩ is it?\n  Second line\n",
+        "\nmessage from user\n  ⟨U+001B⟩]0;owned⟨U+0007⟩What⟨U+202E⟩ is it?\n  Second line\n",
         "  [image image/png, 3 bytes]\n",
         "\"maxTokens\": 10",
     ] {
         assert!(show.out.contains(part), "{part}: {show:?}");
     }
-    assert!(show.err.contains("answers in its place"), "{show:?}");
+    assert!(
+        show.err.contains("answers in place of the model"),
+        "{show:?}"
+    );
     // There is no model.
     let done = place.run(&["approvals", "approve", id, "--yes"]);
     assert_eq!(done.code, Some(1), "{done:?}");
@@ -134,7 +137,7 @@ fn model_gets_edited_request_and_answer_is_reviewed() {
     ];
     let done = place.run(&approve);
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(done.err.contains("the model is asked"), "{done:?}");
+    assert!(done.err.contains("the model is generating"), "{done:?}");
     let body = asked_of_model.recv().unwrap();
     assert_eq!(body["model"], "big");
     assert!(body.to_string().contains(":5"), "{body}");
@@ -143,8 +146,8 @@ fn model_gets_edited_request_and_answer_is_reviewed() {
     });
     let show = place.run(&["approvals", "show", id]);
     for part in [
-        "\nwhat the model answers\n  Drafted.\n",
-        "\nwhat was changed\n  {\n    \"model\": \"big\",\n    \"maxTokens\": 5\n  }\n",
+        "\nanswer of the model\n  Drafted.\n",
+        "\nedits\n  {\n    \"model\": \"big\",\n    \"maxTokens\": 5\n  }\n",
         "\nmodel\n  big: 3 tokens in, 2 out, ",
     ] {
         assert!(show.out.contains(part), "{part}: {show:?}");
@@ -211,9 +214,9 @@ fn a_question_is_answered() {
     let show = place.run(&["approvals", "show", first]);
     for part in [
         "\nwarning: the field `password` seems to ask for a password or key\n",
-        "\nwhat it says\n  Who are you⟨U+202E⟩?\n",
-        "\nfield name\n  Your name\n  text, has to be answered\n",
-        "\nfield age\n  a whole number, 0 to 200, may be left out\n",
+        "\nmessage\n  Who are you⟨U+202E⟩?\n",
+        "\nfield name\n  Your name\n  text, required\n",
+        "\nfield age\n  a whole number, 0 to 200, optional\n",
         "  default: \"m\"\n    s\n    m\n",
     ] {
         assert!(show.out.contains(part), "{part}: {show:?}");
@@ -229,7 +232,7 @@ fn a_question_is_answered() {
         (&["--field", "nmae=Ada"], "did you mean `name`?"),
         (&["--content", r#"{"name": 1}"#], "name must be a string"),
         (&["--content", "[]"], "not a JSON object"),
-        (&["--edit"], "--edit goes with"),
+        (&["--edit"], "--edit applies only to"),
     ] {
         let done = approve(more);
         assert_eq!(done.code, Some(2), "{done:?}");
@@ -272,11 +275,11 @@ fn question_is_answered_field_by_field() {
     let mut session = Session::start(&place, &approve, &[("NO_COLOR", "1")]);
     session.wait_for("\r\nname: ");
     session.type_in("\n");
-    session.wait_for("it has to be answered");
+    session.wait_for("this field is required");
     session.type_in("Ada\n");
     session.wait_for("\r\nage: ");
     session.type_in("old\n");
-    session.wait_for("has to be a number");
+    session.wait_for("must be a number");
     session.type_in("36\n");
     session.wait_for("size [\"m\"]: ");
     session.type_in("\n");

@@ -74,7 +74,7 @@ fn the_life_of_a_server() {
         &["list"],
         0,
         "",
-        "there are no servers\nhint: `switchboard add` adds one, `switchboard import` takes over those of your clients\n",
+        "there are no servers\nhint: add one with `switchboard add`, or import those of your clients with `switchboard import`\n",
     );
     add_echo(&place);
     place.check(
@@ -105,7 +105,7 @@ fn the_life_of_a_server() {
         &["call", "echo:fail"],
         1,
         "{}\n",
-        "error: echo:fail reports an error\n",
+        "error: `echo:fail` reported an error\n",
     );
     let raw = json(&place, &["call", "echo:say", "--json"]);
     assert_eq!(raw["content"][0]["text"], "{}");
@@ -125,7 +125,7 @@ fn the_life_of_a_server() {
     assert_eq!(last.out.lines().count(), 1);
 
     place.check(&["disable", "echo"], 0, "", "disabled `echo`\n");
-    place.check(&["disable", "echo"], 0, "", "`echo` is disabled already\n");
+    place.check(&["disable", "echo"], 0, "", "`echo` is already disabled\n");
     let done = place.run(&["call", "echo:say"]);
     assert_eq!(done.code, Some(1));
     assert!(
@@ -151,7 +151,7 @@ fn the_life_of_a_server() {
     assert!(
         status
             .out
-            .contains("calls         4 (1 failed, 0 under way)\n"),
+            .contains("calls         4 (1 failed, 0 in flight)\n"),
         "{status:?}"
     );
     assert!(status.out.contains("\necho  ready  2 "), "{status:?}");
@@ -298,7 +298,7 @@ fn failed_start_is_explained_by_every_command() {
     assert_eq!((done.code, done.out.as_str()), (Some(0), ""));
     assert!(
         done.err
-            .contains("warning: the tools of `bad` are not known yet, it is parked: "),
+            .contains("warning: the tools of `bad` are not known yet: the server is parked: "),
         "{done:?}"
     );
     let done = place.run(&["doctor"]);
@@ -311,7 +311,7 @@ fn failed_start_is_explained_by_every_command() {
         "{done:?}"
     );
     assert!(
-        done.out.contains("ok       gateway: it runs as process "),
+        done.out.contains("ok       gateway: running as process "),
         "{done:?}"
     );
 }
@@ -344,7 +344,7 @@ fn running_gateway_applies_an_import() {
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(
         done.err
-            .contains("hint: give --config DIR/home/switchboard.json"),
+            .contains("hint: use --config DIR/home/switchboard.json"),
         "{done:?}"
     );
 }
@@ -381,7 +381,7 @@ fn refused_token_is_reported_with_its_renewal() {
     until("far is parked", || state(&place) == "parked");
     let done = place.run(&["doctor"]);
     assert_eq!(done.code, Some(1));
-    let fix = "fix: the token was refused: renew it, `switchboard secret set key` stores it, then run `switchboard restart far`\n";
+    let fix = "fix: renew the token, which the server refused: store it with `switchboard secret set key`, then run `switchboard restart far`\n";
     assert!(done.out.contains(fix), "{done:?}");
 }
 
@@ -448,7 +448,7 @@ fn server_output_does_not_choose_the_advice() {
     });
     let done = place.run(&["doctor"]);
     assert!(done.out.contains("HTTP 401 Unauthorized"), "{done:?}");
-    for advice in ["it wants a token", "the token was refused"] {
+    for advice in ["store a token", "renew the token"] {
         assert!(!done.out.contains(advice), "{done:?}");
     }
 }

@@ -80,13 +80,13 @@ fn nothing_found_says_what_to_try() {
     let _gateway = gateway(&place);
     // Tools that change something are filtered out, so no tool has this word.
     let args = ["search", "xyzzy", "plugh", "--read-only", "--server", "sky"];
-    let err = "error: no tool fits `xyzzy plugh`\nhint: try other words for what you want to do, in English, or leave out --server and --read-only; `switchboard tools` lists all there are\n";
+    let err = "error: no tool matches `xyzzy plugh`\nhint: try other words for what you want to do, in English, or omit --server and --read-only; `switchboard tools` lists all tools\n";
     place.check(&args, 1, "", err);
     let done = place.run(&["search", "xyzzy", "plugh", "--json"]);
     assert_eq!(done.code, Some(1));
     let found: Value = serde_json::from_str(&done.out).unwrap();
     assert_eq!(found["tools"], json!([]));
-    assert!(done.err.starts_with("error: no tool fits"), "{done:?}");
+    assert!(done.err.starts_with("error: no tool matches"), "{done:?}");
     place.check(
         &["search", "weather", "--server", "ski"],
         1,
@@ -106,7 +106,7 @@ fn search_explains_its_results() {
         lines[2].starts_with("    by words 1.00, by meaning "),
         "{done:?}"
     );
-    assert!(lines[2].ends_with(", learnt 0.00"), "{done:?}");
+    assert!(lines[2].ends_with(", learned 0.00"), "{done:?}");
     // Another form of a word counts as the same word.
     let has = |start: &str| lines.iter().any(|line| line.starts_with(start));
     assert!(has("    weather: description ("), "{done:?}");
@@ -114,7 +114,7 @@ fn search_explains_its_results() {
     let last = lines.last().unwrap();
     assert!(last.starts_with("found by words "), "{done:?}");
     assert!(
-        last.ends_with("; nothing is learnt from earlier searches yet"),
+        last.ends_with("; nothing learned from earlier searches yet"),
         "{done:?}"
     );
 
@@ -182,7 +182,7 @@ fn search_feedback_is_reported_and_forgotten() {
     );
 
     let search = ["search", "take a note away", "--explain"];
-    let learnt = "; 1 lesson is learnt from earlier searches\n";
+    let learnt = "; 1 lesson learned from earlier searches\n";
     until("a lesson is learnt", || {
         place.run(&search).out.ends_with(learnt)
     });
@@ -194,7 +194,7 @@ fn search_feedback_is_reported_and_forgotten() {
         &["search", "--forget"],
         0,
         "",
-        "what earlier searches have taught is forgotten\n",
+        "forgot what was learned from earlier searches\n",
     );
     let found = json(&place, &args);
     assert_eq!((first(&found), &found["learnt"]), (0.0, &json!(0)));

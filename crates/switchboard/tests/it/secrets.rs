@@ -67,7 +67,7 @@ fn secret_is_set_listed_and_removed() {
         &["secret", "rm", "key"],
         1,
         "",
-        "error: the secret `key` is used by a\nhint: remove it there first, or give --force\n",
+        "error: the secret `key` is used by a\nhint: remove it there first, or use --force\n",
     );
     let done = place.run(&["secret", "rm", "key", "--force"]);
     assert_eq!((done.code, stored(&place).len()), (Some(0), 0), "{done:?}");
@@ -202,7 +202,7 @@ fn add_moves_secrets_by_default() {
     let done = place.run(&add);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(
-        done.err.contains("only you may read it now (mode 600)"),
+        done.err.contains("now only you can read it (mode 600)"),
         "{done:?}"
     );
     assert_eq!(
@@ -235,7 +235,7 @@ fn plain_http_with_credentials_is_warned_of() {
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(
         done.err
-            .contains("warning: `far` is reached over plain http://"),
+            .contains("warning: the credentials of `far` are sent over plain http://"),
         "{done:?}"
     );
     let done = place.run(&["add", "near", "http://127.0.0.1:9/mcp", "--header", header]);
@@ -327,7 +327,7 @@ fn project_servers_are_asked_for_one_by_one() {
     };
     let (code, err) = import(&["import", "--yes"]);
     assert_eq!(code, Some(0), "{err}");
-    assert!(err.contains("no client has servers to take over"), "{err}");
+    assert!(err.contains("no client has servers to import"), "{err}");
     let (code, err) = import(&["import", "claude-code", "--yes"]);
     assert_eq!(code, Some(1), "{err}");
     assert!(err.contains("--project"), "{err}");

@@ -97,7 +97,7 @@ fn definition_too_large_to_show_is_not_approved() {
         ],
     );
     let _gateway = gateway(&place, &json!({"trust": "ask"}));
-    let why = "`sky:big` is not approved: its definition is too large to be kept and shown";
+    let why = "`sky:big` is not approved: its definition is too large to be stored and shown";
     let one = place.run(&["trust", "approve", "sky:big", "--yes"]);
     assert_eq!(one.code, Some(1), "{one:?}");
     assert!(one.err.contains(why), "{one:?}");

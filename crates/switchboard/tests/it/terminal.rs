@@ -254,7 +254,9 @@ fn call_shows_progress_and_takes_pairs() {
     let wrong = place.run(&["call", "slow:copy", "n=x"]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
     assert!(
-        wrong.err.contains("hint: it takes\n  n: integer\n"),
+        wrong
+            .err
+            .contains("hint: expected arguments\n  n: integer\n"),
         "{wrong:?}"
     );
     let mut session = Session::start(&place, &["call", "slow:copy", "n=7"], &[]);

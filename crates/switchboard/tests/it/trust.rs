@@ -79,41 +79,42 @@ fn changed_tool_is_held_until_approved() {
         &["trust"],
         0,
         "SERVER  TRUST  APPROVED  HELD  SUSPICIOUS\nsky     first  2         0     0\n",
-        "nothing is held back\n",
+        "nothing is held\n",
     );
 
     let changed = tool("write", "Writes a note and keeps a copy.");
     change(&place, &[read, changed], &[("write", "changed")]);
-    let why = "hint: `switchboard trust` shows why, and what to do\n";
+    let why = "hint: `switchboard trust` shows why and what to do\n";
     place.check(
         &["tools", "sky"],
         0,
         "TOOL      DESCRIPTION\nsky:read  Reads a note.\n",
-        &format!("warning: held back: sky:write (changed since approved)\n{why}"),
+        &format!("warning: held: sky:write (changed since approval)\n{why}"),
     );
     let tools = json(&place, &["tools", "--json"]);
     assert_eq!(
         tools["held"],
         json!([{"name": "sky:write", "server": "sky", "tool": "write", "why": "changed"}])
     );
-    let told = "1 tool is held back and cannot be called\nhint: `switchboard trust` shows which and why, and what to do\n";
+    let told =
+        "1 tool is held and cannot be called\nhint: `switchboard trust` shows which ones and why\n";
     assert_eq!(place.run(&["list"]).err, told);
     let status = place.run(&["status"]);
     assert_eq!(status.err, told);
-    assert!(status.out.contains(" (1 more held back)\n"), "{status:?}");
+    assert!(status.out.contains(" (1 more held)\n"), "{status:?}");
     assert_eq!(json(&place, &["status", "--json"])["held"], 1);
 
     let done = place.run(&["trust", "list", "sky"]);
     assert_eq!(done.code, Some(0));
     assert!(
         done.out
-            .contains("\nHELD BACK  WHY                     SINCE\n")
-            && done.out.contains("\nsky:write  changed since approved  "),
+            .contains("\nHELD       WHY                     SINCE\n")
+            && done.out.contains("\nsky:write  changed since approval  "),
         "{done:?}"
     );
     assert_eq!(
         done.err,
-        "hint: `switchboard trust show sky:write` shows what it says and what changed; then `switchboard trust approve sky:write` or `switchboard trust reject sky:write`\n"
+        "hint: review it with `switchboard trust show sky:write`, then run `switchboard trust approve sky:write` or `switchboard trust reject sky:write`\n"
     );
     check_shown(&place);
 
@@ -122,7 +123,7 @@ fn changed_tool_is_held_until_approved() {
     assert_eq!(done.code, Some(2), "{done:?}");
     assert_eq!(
         done.err,
-        "error: nothing was approved: there is nobody to ask\nhint: give --yes to approve what is shown\n"
+        "error: nothing was approved: cannot ask for confirmation, because standard input is not a terminal\nhint: use --yes to approve without confirmation\n"
     );
     assert_eq!(names(&place), ["read"]);
 
@@ -140,7 +141,7 @@ fn changed_tool_is_held_until_approved() {
         &["trust", "approve", "sky:write", "--yes"],
         0,
         "",
-        "`sky:write` is approved already\n",
+        "`sky:write` is already approved\n",
     );
     let done = place.run(&["trust", "show", "sky:write"]);
     assert!(
@@ -162,19 +163,19 @@ fn check_shown(place: &Place) {
     assert_eq!(done.code, Some(0));
     let (head, rest) = done.out.split_once("\n\n").unwrap();
     assert!(
-        head.starts_with("sky:write is held back: changed since approved\nsince        ")
+        head.starts_with("sky:write is held: changed since approval\nsince        ")
             && head.ends_with(&format!("\nfingerprint  {fingerprint}")),
         "{done:?}"
     );
     assert_eq!(
         rest,
         "\
-what changed
+changes
 description
   - Writes a note.
   + Writes a note{+ and keeps a copy+}.
 
-what it says
+definition
   name
       write
   description
@@ -206,7 +207,7 @@ fn rejected_tool_stays_hidden_until_it_changes() {
         &["trust", "reject", "sky:a"],
         0,
         "",
-        "rejected `sky:a`: it stays away until it changes\n",
+        "rejected `sky:a`: it stays hidden until it changes\n",
     );
     assert_eq!(held(&place), [("a".to_owned(), "rejected".to_owned())]);
     assert_eq!(names(&place), [""; 0]);
@@ -224,18 +225,18 @@ fn rejected_tool_stays_hidden_until_it_changes() {
     );
     assert_eq!(place.run(&["list"]).err, "");
     let done = place.run(&["trust"]);
-    assert!(done.out.contains("\nsky:a      rejected  "), "{done:?}");
+    assert!(done.out.contains("\nsky:a  rejected  "), "{done:?}");
     assert_eq!(done.err, "");
     place.check(
         &["trust", "approve", "sky"],
         0,
         "",
-        "nothing of `sky` waits to be approved\n",
+        "`sky` has no definitions to approve\n",
     );
     let done = place.run(&["trust", "show", "sky:a"]);
     assert!(
         done.err
-            .starts_with("hint: it stays away until it changes; `switchboard trust approve sky:a`"),
+            .starts_with("hint: it stays hidden until it changes; to show it anyway, run `switchboard trust approve sky:a`"),
         "{done:?}"
     );
 
@@ -270,7 +271,7 @@ fn trust_ask_shows_nothing_before_approval() {
     let done = place.run(&["trust", "show", "sky:(instructions)"]);
     assert!(
         done.out.starts_with(
-            "sky:(instructions), what the server tells models of itself, is held back: new\n"
+            "sky:(instructions) (instructions of the server for models) is held: new\n"
         ) && done.out.contains("\n  description\n      Be kind.\n"),
         "{done:?}"
     );
@@ -286,14 +287,14 @@ fn trust_ask_shows_nothing_before_approval() {
     let done = place.run(&["trust", "approve", "sky:b", "--yes"]);
     assert_eq!(
         done.err,
-        "approved `sky:b`\nhint: 2 more definitions are held back of `sky`: `switchboard trust list sky` shows which\n"
+        "approved `sky:b`\nhint: `sky` has 2 more held definitions: `switchboard trust list sky` shows which\n"
     );
     assert_eq!(names(&place), ["b"]);
     place.check(
         &["trust", "approve", "sky:a", "--all"],
         2,
         "",
-        "error: --all goes with a server, not with a tool\nhint: `switchboard trust approve sky --all`\n",
+        "error: --all applies to a server, not to a tool\nhint: run `switchboard trust approve sky --all`\n",
     );
     let done = place.run(&["trust", "approve", "sky", "--all", "--yes"]);
     assert_eq!(done.code, Some(0), "{done:?}");
@@ -323,7 +324,7 @@ fn unknown_tools_cannot_be_decided() {
         &["trust", "show", "sky"],
         0,
         "",
-        "nothing of `sky` is held back\n",
+        "`sky` has no held definitions\n",
     );
     for args in [
         &["trust", "show", "sky:b"][..],
@@ -346,15 +347,15 @@ fn invisible_characters_are_spelled_out() {
     let _gateway = gateway(&place, &json!({}));
     let done = place.run(&["trust", "list"]);
     assert!(
-        done.out.contains("\nsky:add    hidden characters  ")
+        done.out.contains("\nsky:add  hidden characters  ")
             && done.out.contains("\n    suspicious: description: ")
             && done.out.contains("  0         1     1\n"),
         "{done:?}"
     );
     let done = place.run(&["trust", "show", "sky:add"]);
-    let (suspicious, says) = done.out.split_once("\nwhat it says\n").unwrap();
+    let (suspicious, says) = done.out.split_once("\ndefinition\n").unwrap();
     assert!(
-        suspicious.contains("\nwhat is suspicious\n  hidden: description: "),
+        suspicious.contains("\nfindings\n  hidden: description: "),
         "{done:?}"
     );
     for text in [suspicious, says] {
@@ -371,7 +372,7 @@ fn invisible_characters_are_spelled_out() {
     );
     assert_eq!(
         place.run(&["tools", "sky"]).err,
-        "warning: suspicious: sky:add\nhint: `switchboard trust` shows why, and what to do\n"
+        "warning: suspicious: sky:add\nhint: `switchboard trust` shows why and what to do\n"
     );
     let done = place.run(&["trust"]);
     assert!(
@@ -415,18 +416,18 @@ fn held_server_is_listed_with_its_command_line() {
         file.as_str().unwrap()
     );
     let hint =
-        "hint: `switchboard trust approve sky` starts it, `switchboard remove sky` forgets it\n";
+        "hint: `switchboard trust approve sky` starts it, `switchboard remove sky` removes it\n";
     let table = "SERVER  TRUST  APPROVED  HELD  SUSPICIOUS\nsky     first  0         0     0\n";
     place.check(&["trust"], 0, &format!("{table}\n{page}"), hint);
     place.check(&["trust", "show", "sky"], 0, &page, hint);
-    let unasked = "error: nothing was approved: there is nobody to ask\nhint: give --yes to approve what is shown\n";
+    let unasked = "error: nothing was approved: cannot ask for confirmation, because standard input is not a terminal\nhint: use --yes to approve without confirmation\n";
     place.check(&["trust", "approve", "sky"], 2, &page, unasked);
     assert!(!place.home().join("trace").exists());
     place.check(
         &["trust", "approve", "sky", "--yes"],
         0,
         &page,
-        "`sky` may start\n",
+        "approved the start of `sky`\n",
     );
     until("it is started", || place.home().join("trace").exists());
 }
@@ -445,7 +446,7 @@ fn held_server_is_queued_with_its_command_line() {
     });
     let shown = place.run(&["approvals", "show", &id]);
     for part in [
-        "sky is not started yet: pending\n",
+        "sky (server start): pending\n",
         HELD_PROGRAM,
         "  env          NODE_OPTIONS=--require=x\n",
     ] {

@@ -54,7 +54,10 @@ fn events_are_reported_as_they_happen() {
     let mut events = Following::start(&place, &["approvals", "watch", "--json"]);
     // Pending requests come first.
     let line = text.line();
-    assert!(line.contains("asks") && line.contains(id(&asked)), "{line}");
+    assert!(
+        line.contains("pending") && line.contains(id(&asked)),
+        "{line}"
+    );
     assert!(
         !line.contains('\u{202e}') && line.contains("left)"),
         "{line}"
@@ -121,7 +124,7 @@ fn requests_with_huge_numbers_are_reported() {
     assert!(text.line().contains(id(&asked)));
     let _second = Calling::start(&place, "asker:remove", r#"{"n": 1e400}"#);
     let line = text.line();
-    assert!(line.contains("asks") && line.contains("1e400"), "{line}");
+    assert!(line.contains("pending") && line.contains("1e400"), "{line}");
 }
 
 #[test]
@@ -130,7 +133,7 @@ fn keys_answer_on_a_terminal() {
     let _gateway = gateway(&place);
     let variables = [("NO_COLOR", "1"), ("USER", "ada")];
     let mut session = Session::start(&place, &["approvals", "watch"], &variables);
-    session.wait_for("nothing waits (q quits)");
+    session.wait_for("no pending requests (q quits)");
     let (calling, asked) = ask(&place, "asker:remove", r#"{"path": "/a"}"#);
     session.wait_for(&format!(
         "{} asker:remove: a approve, r reject, s show, q quit",
@@ -158,7 +161,7 @@ fn keys_answer_on_a_terminal() {
     let (calling, asked) = ask(&place, "asker:remove", r#"{"path": "/b"}"#);
     session.wait_for(&format!("{} asker:remove: a approve", id(&asked)));
     session.type_in("r");
-    session.wait_for("Why is");
+    session.wait_for("Reason for rejecting");
     session.type_in("too dear\n");
     session.wait_for("by owner via socket");
     assert!(calling.end().1.contains("too dear"));
@@ -170,7 +173,7 @@ fn keys_answer_on_a_terminal() {
     session.type_in("d");
     session.wait_for("declined");
     assert!(calling.end().1.contains("decline"));
-    session.wait_for("nothing waits (q quits)");
+    session.wait_for("no pending requests (q quits)");
     session.type_in("q");
     let (code, seen) = session.end();
     assert_eq!(code, Some(0), "{seen}");
@@ -184,9 +187,9 @@ fn escalation_rings_and_timeout_is_reported() {
     });
     let _gateway = gateway_with(&place, &json!({"approvals": approvals}));
     let mut session = Session::start(&place, &["approvals", "watch"], &[("NO_COLOR", "1")]);
-    session.wait_for("nothing waits (q quits)");
+    session.wait_for("no pending requests (q quits)");
     let calling = Calling::start(&place, "asker:remove", "{}");
-    session.wait_for("still asks");
+    session.wait_for("escalated");
     session.wait_for("\u{7}");
     session.wait_for("timed out");
     let (code, said) = calling.end();
