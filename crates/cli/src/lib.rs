@@ -71,8 +71,10 @@ pub fn man(command: clap::Command, args: &Man) -> Result<(), Error> {
     let written = std::fs::create_dir_all(&args.folder)
         .and_then(|()| clap_mangen::generate_to(command, &args.folder));
     written.map_err(|error| {
-        Error::new(format!("cannot write the manual pages into {folder}: {error}"))
-            .hint("choose a folder that you can write to")
+        Error::new(format!(
+            "cannot write the manual pages into {folder}: {error}"
+        ))
+        .hint("choose a folder that you can write to")
     })?;
     print::say(&format!("wrote the manual pages into {folder}"));
     Ok(())

@@ -174,7 +174,7 @@ impl Hosted {
             };
             let socket = runtime::bind_socket(&place)
                 .inspect_err(|failure| {
-                    tracing::warn!("Other clients cannot connect: {}", failure.line())
+                    tracing::warn!("Other clients cannot connect: {}", failure.line());
                 })
                 .ok();
             let tcp = Ports::bind(address)

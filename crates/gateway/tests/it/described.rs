@@ -1,4 +1,4 @@
-//! Responses and events compared with the OpenAPI description, field by field: an undescribed field fails.
+//! Responses and events compared with the `OpenAPI` description, field by field: an undescribed field fails.
 //!
 //! The rig compares every response and every event of every test.
 

@@ -174,7 +174,11 @@ fn manual_has_a_page_per_command() {
     let file = place.write("file", "");
     let done = place.run(&["man", file.to_str().unwrap()]);
     assert_eq!(done.code, Some(1));
-    assert!(done.err.contains("cannot write the manual pages"), "{}", done.err);
+    assert!(
+        done.err.contains("cannot write the manual pages"),
+        "{}",
+        done.err
+    );
 }
 
 #[test]

@@ -126,13 +126,15 @@ fn configuration_page_matches_the_schema() {
 
 /// The names of the commands that a help text lists.
 fn listed(help: &str) -> Vec<&str> {
-    let lines = help.lines().skip_while(|line| {
-        !matches!(*line, "Commands:" | "Servers:")
-    });
+    let lines = help
+        .lines()
+        .skip_while(|line| !matches!(*line, "Commands:" | "Servers:"));
     lines
         .take_while(|line| !line.starts_with("Options:"))
         .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
-        .filter(|name| name.starts_with(|letter: char| letter.is_ascii_lowercase()) && *name != "help")
+        .filter(|name| {
+            name.starts_with(|letter: char| letter.is_ascii_lowercase()) && *name != "help"
+        })
         .collect()
 }
 
@@ -142,7 +144,12 @@ fn help(out: &mut String, place: &Place, command: &[&str]) {
     assert_eq!(shown.code, Some(0), "{command:?}");
     let level = "#".repeat(command.len() + 1);
     let name = [&["switchboard"], command].concat().join(" ");
-    write!(out, "\n{level} `{name}`\n\n```text\n{}\n```\n", shown.out.trim_end()).unwrap();
+    write!(
+        out,
+        "\n{level} `{name}`\n\n```text\n{}\n```\n",
+        shown.out.trim_end()
+    )
+    .unwrap();
     for below in listed(&shown.out) {
         help(out, place, &[command, &[below]].concat());
     }
@@ -156,7 +163,12 @@ fn command_line_page_matches_the_help() {
         the exit codes and `--json`.\n"
         .to_owned();
     let program = place.run(&["--help"]);
-    write!(page, "\n## `switchboard`\n\n```text\n{}\n```\n", program.out.trim_end()).unwrap();
+    write!(
+        page,
+        "\n## `switchboard`\n\n```text\n{}\n```\n",
+        program.out.trim_end()
+    )
+    .unwrap();
     for command in listed(&program.out) {
         help(&mut page, &place, &[command]);
     }
@@ -173,7 +185,12 @@ fn members(out: &mut String, schema: &Value) {
     for (name, member) in schema["properties"].as_object().into_iter().flatten() {
         let optional = if required(name) { "" } else { " (optional)" };
         let about = cell(member["description"].as_str().unwrap_or_default());
-        writeln!(out, "| `{name}`{optional} | {} | {about} |", cell(&kind(member))).unwrap();
+        writeln!(
+            out,
+            "| `{name}`{optional} | {} | {about} |",
+            cell(&kind(member))
+        )
+        .unwrap();
     }
 }
 
@@ -205,7 +222,13 @@ fn rest_page_matches_the_openapi_description() {
                 let text = |name: &str| cell(parameter[name].as_str().unwrap_or_default());
                 let kind = cell(&kind(&parameter["schema"]));
                 let about = text("description");
-                writeln!(page, "| `{}` | {} | {kind} | {about} |", text("name"), text("in")).unwrap();
+                writeln!(
+                    page,
+                    "| `{}` | {} | {kind} | {about} |",
+                    text("name"),
+                    text("in")
+                )
+                .unwrap();
             }
             let body = &route["requestBody"]["content"]["application/json"]["schema"];
             if !body.is_null() {

@@ -60,7 +60,7 @@ fn stdio(book: &mut Book, stage: &Stage) {
 pub(super) fn speak(book: &mut Book, file: &'static str, stage: &Stage, args: &[&str]) {
     let mut session = stage.start(args);
     // The terminal echoes typed text at once, even before the program prints anything.
-    session.wait_for("Ctrl-D ends\r\n");
+    session.wait_for("Ctrl-D to quit\r\n");
     session.type_in("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
     // If the input ended earlier, that would race with the start.
     session.wait_for("\"result\"");
