@@ -1,4 +1,4 @@
-// Activity: the calls that went through, to be filtered, opened and taken away as a file.
+// Activity: the recorded calls, with filters, details and export.
 
 import { get, path, query } from "./api.js";
 import { openCall } from "./call.js";
@@ -13,11 +13,11 @@ import { atTime, bytes, lasting, latency, plural } from "./words.js";
 const PAGE = 100;
 const EXPORT_MOST = 10_000;
 const TYPING_MS = 250;
-// A wait for a person that is worth a line.
+// The shortest wait for an approver that is shown.
 const SHOWN_WAIT_MS = 1;
 const OUTCOMES = ["ok", "tool_error", "error", "cancelled", "timeout"];
 const COLUMNS = ["id", "at", "server", "method", "name", "client", "durationMs", "waitedMs", "outcome", "code", "error", "requestBytes", "responseBytes"];
-// The filter is still there after a look at one call, and gone when the page was left.
+// The filter survives a visit to one call, and is cleared when the user leaves the page.
 const kept = { server: "", outcome: "", text: "" };
 
 export function open([id], from) {
@@ -27,10 +27,10 @@ export function open([id], from) {
 }
 
 function openList() {
-  const choice = serverFilter("Every server", kept.server);
+  const choice = serverFilter("All servers", kept.server);
   const server = choice.node;
-  const outcome = select([["", "Every outcome"], ...OUTCOMES.map((one) => [one, word(one)])], kept.outcome, { "aria-label": "Outcome" });
-  const text = h("input", { type: "search", placeholder: "Tool, client, error…", "aria-label": "Text in the call", value: kept.text, autocomplete: "off" });
+  const outcome = select([["", "All outcomes"], ...OUTCOMES.map((one) => [one, word(one)])], kept.outcome, { "aria-label": "Outcome" });
+  const text = h("input", { type: "search", placeholder: "Tool, client, error…", "aria-label": "Search calls", value: kept.text, autocomplete: "off" });
   const body = h("tbody");
   const table = h("table", { class: "list cards calls" }, h("caption", { class: "unseen" }, "Calls, newest first"),
     h("thead", null, h("tr", null, ["Call", "When", "Client", "Outcome", "Took", "Size"].map((title) => h("th", { scope: "col" }, title)))), body);
@@ -62,14 +62,14 @@ function openList() {
     table.hidden = shown.length === 0;
     keyed(body, shown, (call) => call.id, row);
     const filtered = kept.server || kept.outcome || kept.text;
-    fill(none, shown.length ? null : filtered ? empty("No matching calls.", "Change or clear the filter.") : empty("No calls yet.", "Every call that an agent makes through the gateway shows up here."));
+    fill(none, shown.length ? null : filtered ? empty("No matching calls.", "Change or clear the filter.") : empty("No calls yet.", "Calls through the gateway appear here."));
   }
 
-  // Rows do not move while somebody reads them: new calls are offered, and shown when asked for.
+  // Rows do not move while the user reads them: a button offers new calls.
   function offer() {
     const newest = shown[0]?.id ?? 0;
     const waiting = state.calls.filter((call) => call.id > newest && fits(call)).length;
-    // That there are some is said once, and not how many each second.
+    // Announced once, without the number, which changes every second.
     if (waiting && fresh.hidden) announce("There are new calls.");
     fresh.hidden = waiting === 0;
     if (waiting) say(fresh, `Show ${plural(waiting, "new call")}`);
@@ -118,7 +118,7 @@ function row(call) {
     h("td", { class: "number", "data-label": "Size" }, `${bytes(call.requestBytes)} → ${bytes(call.responseBytes)}`));
 }
 
-// A beginning without line breaks; the row cuts it to its width.
+// The beginning, without line breaks; the row truncates it to its width.
 function short(text) {
   const line = text.replace(/\s+/g, " ").replaceAll("`", "").trim();
   return line.length > 200 ? `${line.slice(0, 199)}…` : line;
@@ -139,13 +139,13 @@ async function exportAll(filter, kind) {
   }
   const name = `switchboard-activity-${new Date().toISOString().slice(0, 19).replaceAll(":", "-")}.${kind}`;
   save(name, kind === "csv" ? "text/csv" : "application/json", kind === "csv" ? csv(all) : JSON.stringify({ activity: all }, null, 2));
-  notice(`${plural(all.length, "call")} saved as ${name}.${all.length >= EXPORT_MOST ? " There are more: narrow the filter to get the others." : ""}`, "good");
+  notice(`${plural(all.length, "call")} exported to ${name}.${all.length >= EXPORT_MOST ? " An export has at most 10,000 calls: narrow the filter to export others." : ""}`, "good");
 }
 
 function csv(calls) {
   const cell = (value) => {
     let text = String(value ?? "");
-    // A spreadsheet takes such a beginning for a formula.
+    // A spreadsheet would treat this as a formula.
     if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };

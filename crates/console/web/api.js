@@ -1,4 +1,4 @@
-// Asks the gateway. Its errors are problems (RFC 9457), which become a Problem here.
+// Sends requests to the gateway. Its errors (RFC 9457) become a Problem.
 
 import { doubt, expire, prove, token } from "./session.js";
 import { noteTime, problemText } from "./words.js";
@@ -7,7 +7,7 @@ const PATIENCE_MS = 30_000;
 
 export class Problem extends Error {
   constructor(status, body) {
-    super(problemText(body) ?? text(body.title) ?? `The gateway answered with ${status}.`);
+    super(problemText(body) ?? text(body.title) ?? `The gateway returned HTTP status ${status}.`);
     this.status = status;
     this.body = body;
   }
@@ -21,7 +21,7 @@ export function get(path) {
   return ask("GET", path);
 }
 
-// A body that is a text is JSON already.
+// A body that is a string is sent verbatim, as JSON.
 export function post(path, body = {}, options) {
   return ask("POST", path, body, options);
 }
@@ -30,14 +30,14 @@ export function remove(path) {
   return ask("DELETE", path);
 }
 
-// JSON of an object, one member of which is JSON text that is sent as it was written: to read it and
-// write it again would round long numbers.
+// JSON of an object, with one more member whose JSON text is inserted verbatim: parsing it would round long
+// numbers.
 export function withRaw(object, name, text) {
   const rest = JSON.stringify(object).slice(1, -1);
   return `{${rest ? `${rest},` : ""}${JSON.stringify(name)}:${text}}`;
 }
 
-// The answer as it comes in, for streams.
+// Returns the response before its body has arrived, for streams.
 export async function stream(path, headers, signal) {
   await assure();
   const response = await fetch(path, { headers: { ...authorization(), ...headers }, signal, cache: "no-store" });
@@ -51,7 +51,7 @@ export function path(...parts) {
   return `/api/v1/${parts.map(encodeURIComponent).join("/")}`;
 }
 
-// Adds what is asked for; what is empty is left out.
+// Adds query parameters; empty ones are left out.
 export function query(where, wanted) {
   const pairs = Object.entries(wanted).filter(([, value]) => value !== undefined && value !== null && value !== "");
   return pairs.length ? `${where}?${new URLSearchParams(pairs)}` : where;
@@ -71,7 +71,7 @@ async function ask(method, where, body, { patience = PATIENCE_MS } = {}) {
   } catch (error) {
     const late = error.name === "TimeoutError";
     doubt();
-    throw new Problem(0, { detail: late ? "The gateway did not answer in time. Try again." : "The gateway cannot be reached. Is it running?" });
+    throw new Problem(0, { detail: late ? "The gateway did not respond in time. Try again." : "The gateway cannot be reached. Check that it is running." });
   }
   noteTime(response.headers.get("date"));
   if (!response.ok) throw await refused(response);
@@ -85,9 +85,9 @@ async function refused(response) {
   return new Problem(response.status, body ?? {});
 }
 
-// The session is sent to the gateway that made it, and to nothing else.
+// Ensures that the session is sent only to the gateway that created it.
 async function assure() {
-  if (!(await prove())) throw new Problem(0, { detail: "The gateway cannot be reached. Is it running?" });
+  if (!(await prove())) throw new Problem(0, { detail: "The gateway cannot be reached. Check that it is running." });
 }
 
 function authorization() {

@@ -1,4 +1,4 @@
-// The console: signing in, and which page is shown.
+// The entry point: signs in, and shows the page that the address names.
 
 import { add, fill, h, prose, say, svg } from "./dom.js";
 import { showKeys, watchKeys } from "./keys.js";
@@ -24,7 +24,7 @@ const MENU = [
   ["memory", "Memory", "M12 5.500C10.500 3.500 7 3.500 6 6c-2.500.5-3 4-1.500 5.500C3 13 4 16.500 6.500 16.500 7.500 19.500 11 19.500 12 17.500zM12 5.500c1.500-2 5-2 6 .5 2.500.5 3 4 1.500 5.500 1.500 1.500.5 5-2 5-1 3-4.500 3-5.500 1z"],
   ["settings", "Settings", "M4 7h9M17 7h3M4 17h3M11 17h9M15 4.500v5M9 14.500v5"],
 ];
-const CONNECTION = { __proto__: null, live: "Live", connecting: "Connecting…", lost: "Not connected, trying again…", stopping: "The gateway is stopping", over: "Signed out" };
+const CONNECTION = { __proto__: null, live: "Live", connecting: "Connecting…", lost: "Disconnected, reconnecting…", stopping: "The gateway is stopping", over: "Signed out" };
 
 let page = null;
 let pageName = null;
@@ -57,14 +57,14 @@ async function show() {
   const out = document.getElementById("signed-out");
   const over = sessionIsOver();
   if (over && page) {
-    // What is on the page, and what somebody has written there, stays.
+    // Keep the page, and what the user has typed there.
     pause();
     out.hidden = false;
     const command = h("code", null, "switchboard console");
     fill(out, h("div", { class: "session-over callout", "data-tone": "warn", role: "alert" }, h("strong", null, "You are signed out: "),
       over === "gateway"
-        ? ["the gateway was started again, and its console is at another address. What is on this page stays, but it cannot go on. Run ", command, " in a terminal and open its link."]
-        : ["a session lasts 24 hours, and this one is over or not known to the gateway any more. What is on this page stays. Run ", command, " in a terminal and open its link in this browser: this page then goes on."]));
+        ? ["the gateway restarted, and its console has a new address. You can still read this page, but it no longer updates. Run ", command, " in a terminal and open the link that it prints."]
+        : ["the session expired after 24 hours, or was ended. This page keeps its content. To continue, run ", command, " in a terminal and open the link that it prints in this browser."]));
     return;
   }
   shell.hidden = !signedIn();
@@ -81,19 +81,19 @@ async function show() {
 }
 
 async function signIn(key) {
-  // The key is gone from the address and its history before anything else happens.
+  // Remove the key from the address and the history first.
   history.replaceState(null, "", "#overview");
   try {
     await exchange(decodeURIComponent(key));
   } catch (error) {
-    if (signedIn()) notice("That sign-in link was not valid any more, but you are signed in already.");
+    if (signedIn()) notice("This sign-in link is no longer valid, but you are already signed in.");
     else signedOut(document.getElementById("signed-out"), error.message);
   }
   if (signedIn()) show();
   else document.getElementById("signed-out").hidden = false;
 }
 
-// A message of the gateway as a sentence of its own.
+// A message of the gateway as a full sentence.
 function sentenceOf(text) {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 }
@@ -103,14 +103,14 @@ function signedOut(place, failure) {
   fill(place, h("main", { class: "door" },
     h("img", { src: "/console/icon.svg", alt: "", width: "44", height: "44" }),
     h("h1", null, "Switchboard"),
-    failure ? h("div", { class: "callout", "data-tone": "bad", role: "alert" }, h("strong", null, "You could not be signed in. "), prose(sentenceOf(failure))) : null,
-    h("p", null, "You are signed out. To sign in, run this in a terminal on the machine of the gateway, and open the link that it prints:"),
+    failure ? h("div", { class: "callout", "data-tone": "bad", role: "alert" }, h("strong", null, "Cannot sign in. "), prose(sentenceOf(failure))) : null,
+    h("p", null, "You are signed out. To sign in, run this command in a terminal on the gateway's machine, and open the link that it prints:"),
     h("pre", { class: "command" }, h("code", null, "switchboard console")),
-    h("p", { class: "muted" }, "The link works once and expires after 24 hours. This browser then stays signed in for 24 hours, until you sign out, or until the gateway stops: its console has another address in each run."),
+    h("p", { class: "muted" }, "The link works once and expires after 24 hours. The session lasts for 24 hours, or until you sign out or the gateway stops. The console has a new address in each run of the gateway."),
   ));
 }
 
-// Where a hash leads: the page and what is in it.
+// Parses a hash: the name of the page, and its parameters.
 function parts(hash) {
   try {
     const [name, ...rest] = hash.replace(/^#/, "").split("/").map(decodeURIComponent);
@@ -143,14 +143,14 @@ function go(hash) {
   }
   lastHash = hash;
   setTitle(page.title());
-  // Coming back to a list, the row that was opened has the focus again; else the heading has it.
+  // On return to a list, the row that was open gets the focus; otherwise the heading does.
   const row = back && [...place.querySelectorAll("a.row")].find((link) => link.getAttribute("href") === back);
-  // A choice on the page itself, such as a filter, keeps the focus.
+  // A control on the same page, such as a filter, keeps the focus.
   if (stays && !page.focus && place.contains(document.activeElement)) return;
   if (!first) (row ?? page.focus?.() ?? place.querySelector("h1") ?? place).focus({ preventScroll: !row });
 }
 
-// A dialog is about the page below it: it is left without an answer when that page is.
+// Cancels open dialogs: a dialog closes with its page.
 function closeDialogs() {
   for (const dialog of document.querySelectorAll("dialog[open]")) if (dialog.dispatchEvent(new Event("cancel", { cancelable: true }))) dialog.close();
 }
@@ -180,14 +180,14 @@ function showBadge() {
   badge.hidden = count === 0;
   if (badge.dataset.count === String(count)) return;
   badge.dataset.count = String(count);
-  fill(badge, String(count), h("span", { class: "unseen" }, " waiting"));
+  fill(badge, String(count), h("span", { class: "unseen" }, " pending"));
 }
 
 const AT_ONCE = new Set(["live", "stopping", "over"]);
 const SHORT_BREAK_MS = 1500;
 let due = null;
 let latest = null;
-// A short break is not shown. A longer one is, however often it is tried again meanwhile.
+// Shows a disconnection only if it lasts longer than SHORT_BREAK_MS, regardless of attempts to reconnect.
 function showConnection(connection) {
   if (latest === "live" && connection !== "live") lastLive = Date.now();
   latest = connection;
@@ -211,7 +211,7 @@ function drawConnection() {
   showGone(connection);
 }
 
-// What is on the page is old while the gateway is away: it is greyed out, and that is said above it.
+// While the gateway is unreachable, the page is stale: it is greyed out, with a banner above it.
 let lastLive = null;
 function showGone(connection) {
   const gone = document.getElementById("gone");
@@ -223,7 +223,7 @@ function showGone(connection) {
   if (gone.dataset.shown === key) return;
   gone.dataset.shown = key;
   fill(gone, h("strong", null, connection === "stopping" ? "The gateway is stopping." : "The gateway cannot be reached."), " ",
-    lastLive ? `This page shows what was known at ${clock(lastLive)}, and reconnects by itself.` : "This page connects by itself as soon as it can.");
+    lastLive ? `This page shows the state at ${clock(lastLive)}, and reconnects automatically.` : "This page connects automatically.");
 }
 
 main();

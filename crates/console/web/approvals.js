@@ -1,4 +1,4 @@
-// Approvals: the queue of those that wait, the history of the others, and beside them the one that is open.
+// Approvals: the queue of pending requests, the history, and beside them the selected request.
 
 import { get, path, query } from "./api.js";
 import { openApproval } from "./approval.js";
@@ -9,25 +9,25 @@ import { serverFilter } from "./server-filter.js";
 import { isOpen, isWaiting, oldestFirst, on, state, waiting, waitingCount } from "./store.js";
 import { agoTime, leftTime, plural } from "./words.js";
 
-// A request that appears under the pointer is not for the click that was already on its way.
+// A request that appears under the pointer ignores a click that was meant for something else.
 const FRESH_MS = 500;
 const PAGE = 50;
-// As wide as the list beside what is open; see layout.css.
+// The width from which the list and the request are side by side; see layout.css.
 const WIDE = matchMedia("(min-width: 1021px)");
 const MOST_PAST = 1000;
 const CLOSED = ["approved", "rejected", "accepted", "declined", "cancelled", "timed_out", "withdrawn", "failed"];
 
 export function open(rest) {
   const side = h("div", { class: "split-list" });
-  const main = h("section", { class: "split-main", "aria-label": "The approval that is open" });
+  const main = h("section", { class: "split-main", "aria-label": "Selected request" });
   const split = h("div", { class: "split" }, side, main);
-  const tabs = [["#approvals", "Waiting"], ["#approvals/history", "History"]].map(([href, words]) => h("a", { href, class: "tab" }, words, href === "#approvals" ? h("span", { class: "badge", hidden: true }) : null));
+  const tabs = [["#approvals", "Pending"], ["#approvals/history", "History"]].map(([href, words]) => h("a", { href, class: "tab" }, words, href === "#approvals" ? h("span", { class: "badge", hidden: true }) : null));
   const node = h("div", { class: "page wide" }, heading("Approvals", h("nav", { class: "tabs", "aria-label": "Approvals" }, tabs)), split);
   let list = null;
   let detail = null;
   let openId = null;
   let mode = null;
-  // The one that the address names; another may be open, since on a wide screen the first that waits is.
+  // The request that the address names. If it names none, a wide screen shows the first pending one.
   let named = null;
 
   function go([what]) {
@@ -55,7 +55,7 @@ export function open(rest) {
       openId = id;
       main.dataset.state = mode;
       detail = id ? openApproval(id) : null;
-      fill(main, detail?.node ?? h("div", { class: "split-empty muted" }, h("p", null, mode === "history" ? "Choose one to see who asked, and what became of it." : "The first one that waits for you opens here.")));
+      fill(main, detail?.node ?? h("div", { class: "split-empty muted" }, h("p", null, mode === "history" ? "Select a request to see its content and outcome." : "The next request opens here.")));
     }
     list.choose(id);
   }
@@ -64,7 +64,7 @@ export function open(rest) {
     return mode === "queue" && WIDE.matches ? waiting()[0]?.id ?? null : null;
   }
 
-  // The first to come is opened; what is open stays.
+  // Shows the first request that arrives; a request that is shown stays.
   function follow() {
     if (openId === null && named === null) show(first());
   }
@@ -82,13 +82,13 @@ export function open(rest) {
     follow();
   });
   WIDE.addEventListener("change", follow);
-  // Not while another row has the focus: whoever presses a key there may mean that one.
+  // Not while another row has the focus: the key may be meant for that one.
   const isMeant = () => !side.contains(document.activeElement) || document.activeElement.getAttribute("aria-current") === "true";
   const does = (name) => () => isMeant() && detail?.keys[name]();
   return {
     node,
     go,
-    title: () => (named ? `Approval ${named}` : mode === "history" ? "Past approvals" : "Approvals"),
+    title: () => (named ? `Request ${named}` : mode === "history" ? "Closed requests" : "Approvals"),
     focus: () => (named ? detail.heading() : null),
     back: () => (named ? (mode === "history" ? "#approvals/history" : "#approvals") : "#overview"),
     keys: { a: does("a"), e: does("e"), r: does("r") },
@@ -118,7 +118,7 @@ function drawRow(node, approval) {
   add(foot, footOf(approval));
   const head = h("p", { class: "ask-head" }, h("span", { class: "kind", "data-kind": approval.kind }, KIND_WORDS[approval.kind] ?? approval.kind), h("span", { class: "ask-server" }, approval.server ?? ""), agoTime(approval.createdAt));
   node.classList.toggle("settled", !isOpen(approval));
-  // The link stays the same node, so that the focus does.
+  // The link stays the same node, so that it keeps the focus.
   for (const child of [...node.children]) if (child !== link) child.remove();
   if (!link.isConnected || link.parentNode !== node) node.append(link);
   link.before(head);
@@ -131,7 +131,7 @@ function footOf(approval) {
   return h("p", { class: "ask-foot" }, approval.expiresAt ? leftTime(approval.expiresAt) : h("span", { class: "muted" }, "no time limit"),
     approval.escalatedAt ? mark("escalated") : null,
     approval.status !== "pending" ? mark(approval.status) : null,
-    suspicious(approval).length ? mark("warn", "look twice") : null);
+    suspicious(approval).length ? mark("warn", "warning") : null);
 }
 
 function choose(list, id) {
@@ -143,17 +143,17 @@ function choose(list, id) {
   }
 }
 
-// A server with more than so many is folded, so that it hides no other.
+// With more requests than this, a server is folded, so that it does not hide others.
 const CROWD = 20;
 const GROUP_PAGE = 100;
 
 function openQueue() {
-  const list = h("ul", { class: "asks", "aria-label": "Waiting approvals" });
+  const list = h("ul", { class: "asks", "aria-label": "Pending requests" });
   const groups = h("div", { class: "ask-groups" });
   const none = h("div");
   const node = h("div", null, none, list, groups);
   let chosen = null;
-  // While the pointer or the focus is in the list, those that are decided stay where they are.
+  // While the pointer or the focus is in the list, decided requests stay in place.
   const stay = new Set();
   const many = new Map();
   let inside = false;
@@ -175,7 +175,7 @@ function openQueue() {
   }
 
   function newGroup([server, asks]) {
-    const rows = h("ul", { class: "asks", "aria-label": `Waiting approvals of ${server}` });
+    const rows = h("ul", { class: "asks", "aria-label": `Pending requests of ${server}` });
     const more = button("Show more", () => {
       many.set(server, (many.get(server) ?? GROUP_PAGE) + GROUP_PAGE);
       draw();
@@ -189,7 +189,7 @@ function openQueue() {
   function drawGroup(group, [server, asks]) {
     const [summary, rows, more] = group.children;
     const most = many.get(server) ?? GROUP_PAGE;
-    say(summary, `${server}: ${plural(asks.filter(isOpen).length, "approval")}`);
+    say(summary, `${server}: ${plural(asks.filter(isOpen).length, "request")}`);
     keyed(rows, group.open ? asks.slice(0, most) : [], (approval) => approval.id, (approval) => fresh(row(approval)), drawRow);
     more.hidden = !group.open || asks.length <= most;
   }
@@ -201,7 +201,7 @@ function openQueue() {
     fill(none, queueState(count));
   }
 
-  // However many events come, it is drawn once for each picture on the screen.
+  // Draws once per frame, regardless of the number of events.
   function plan() {
     if (!planned) requestAnimationFrame(draw);
     planned = true;
@@ -227,7 +227,7 @@ function openQueue() {
   };
 }
 
-// Not to be clicked in its first moments.
+// Ignores clicks for FRESH_MS.
 function fresh(node) {
   node.classList.add("fresh");
   setTimeout(() => node.classList.remove("fresh"), FRESH_MS);
@@ -235,11 +235,11 @@ function fresh(node) {
 }
 
 function openHistory() {
-  const kind = select([["", "Every kind"], ...Object.entries(KIND_WORDS)], "", { "aria-label": "Kind" });
-  const status = select([["closed", "Every outcome"], ...CLOSED.map((one) => [one, word(one)])], "closed", { "aria-label": "Outcome" });
-  const choice = serverFilter("Every server", "");
+  const kind = select([["", "All kinds"], ...Object.entries(KIND_WORDS)], "", { "aria-label": "Kind" });
+  const status = select([["closed", "All outcomes"], ...CLOSED.map((one) => [one, word(one)])], "closed", { "aria-label": "Outcome" });
+  const choice = serverFilter("All servers", "");
   const server = choice.node;
-  const list = h("ul", { class: "asks", "aria-label": "Past approvals" });
+  const list = h("ul", { class: "asks", "aria-label": "Closed requests" });
   const none = h("div");
   const more = button("Show more", () => read(true), { class: "show-more", hidden: true });
   let all = [];
@@ -262,7 +262,7 @@ function openHistory() {
 
   function draw() {
     keyed(list, all, (approval) => approval.id, row, drawRow);
-    fill(none, all.length ? null : empty("Nothing here.", "Approvals that are decided, withdrawn or out of time are kept here."));
+    fill(none, all.length ? null : empty("No closed requests.", "Requests that are decided, withdrawn or timed out appear here."));
     choose(list, chosen);
   }
 

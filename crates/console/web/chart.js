@@ -1,4 +1,4 @@
-// Small charts, drawn as SVG, each with a name, a description, and the same numbers as a table.
+// Small SVG charts, each with a title, a description and a table of its numbers.
 
 import { add, fill, h, newId, svg } from "./dom.js";
 
@@ -7,7 +7,7 @@ const HEIGHT = 150;
 const BOTTOM = 22;
 const TOP = 8;
 
-// The top of the axis. Of a count the half is on the axis too, and nothing is counted in halves.
+// The maximum of the axis. For counts it is even, since its half is also on the axis.
 function nice(most, counted) {
   if (!(most > 0)) return counted ? 2 : 1;
   const power = 10 ** Math.floor(Math.log10(most));
@@ -16,7 +16,7 @@ function nice(most, counted) {
 }
 
 // chart(figure, {title, summary, labels, short?, series: [{name, tone, values}], kind: "bars"|"lines", show, empty})
-// With `short` every place has a label of its own, else the first, the middle and the last have one.
+// With `short`, every position has a label; otherwise only the first, the middle and the last.
 export function chart(figure, { title, summary, labels, short, series, kind, show, empty }) {
   const most = nice(Math.max(...(kind === "bars" ? labels.map((_, at) => sum(series, at)) : series.flatMap((one) => one.values.map((value) => value ?? 0))), 0), kind === "bars");
   const any = series.some((one) => one.values.some((value) => value > 0));
@@ -62,7 +62,7 @@ function bars(series, labels, x, y) {
   });
 }
 
-// A line breaks where there is nothing to show; a lone value is a dot.
+// A line has a gap where values are missing; a single value is a dot.
 function lines(series, x, y) {
   return series.flatMap((one) => {
     const runs = [];
@@ -82,6 +82,6 @@ function table(labels, series, show, title, open) {
   const rows = labels.map((label, at) => [label, series.map((one) => one.values[at])]).filter(([, values]) => values.some((value) => value > 0));
   return h("details", { class: "numbers", open }, h("summary", null, "As a table"),
     h("div", { class: "scroll" }, h("table", { class: "plain-table" }, h("caption", { class: "unseen" }, title),
-      h("thead", null, h("tr", null, h("th", { scope: "col" }, "When"), series.map((one) => h("th", { scope: "col" }, one.name)))),
+      h("thead", null, h("tr", null, h("th", { scope: "col" }, "Time"), series.map((one) => h("th", { scope: "col" }, one.name)))),
       h("tbody", null, rows.map(([label, values]) => h("tr", null, h("th", { scope: "row" }, label), values.map((value) => h("td", null, value === null || value === undefined ? "–" : show(value)))))))));
 }

@@ -1,4 +1,4 @@
-// Deciding: sending a decision once, telling who was faster, and remembering it for the next time.
+// Sends a decision once, reports an earlier one, and offers to remember it.
 
 import { get, path, post, withRaw } from "./api.js";
 import { add, button, fill, h, newId, prose, select } from "./dom.js";
@@ -7,8 +7,8 @@ import { announce } from "./notices.js";
 import { isOpen, takeApproval } from "./store.js";
 import { moment } from "./words.js";
 
-// Long enough that a click or a key meant for what was there before does not decide: when something has
-// just appeared, and longer when the page itself has, since another page may have brought it up.
+// Delays before a button is enabled, so that a click or a key that was meant for something else does not decide: after
+// the button appears, and longer after the page comes to the front, since another page may have opened it.
 const GUARD_MS = 500;
 const ARRIVAL_MS = 1000;
 const DONE = { __proto__: null, approve: "Approved.", reject: "Rejected.", accept: "Your answer was sent.", decline: "Declined.", cancel: "Cancelled.", respond: "Your answer was sent." };
@@ -24,8 +24,8 @@ addEventListener("focus", arrive);
 addEventListener("pageshow", arrive);
 document.addEventListener("visibilitychange", arrive);
 
-// Whoever writes prose to a page that is no more in front presses letters that mean nothing here, and
-// spaces soon after letters: neither may press a button that one of the letters has gone to.
+// A user who types text for another window presses letters without a meaning here, and spaces soon after letters.
+// Neither may press a button that one of the letters has focused.
 const STRAY_MS = 1500;
 const SPACE_MS = 400;
 const MEANT = "aerjkg/?";
@@ -41,7 +41,7 @@ document.addEventListener("keydown", (event) => {
 
 function isStray(event) {
   const now = performance.now();
-  // A click of the keyboard has no count.
+  // A click from the keyboard has the count 0.
   return event.detail === 0 && (now - strayed < STRAY_MS || (lastKey === " " && now - pressed < SPACE_MS));
 }
 
@@ -49,7 +49,7 @@ function readyAt(since) {
   return Math.max(since + GUARD_MS, arrived + ARRIVAL_MS);
 }
 
-// Keeps a button from being pressed until it is time; one that had the focus gets it back.
+// Disables a button until its delay has passed; a button that had the focus gets it back.
 function rest(node) {
   const state = states.get(node);
   state.focused ||= node === document.activeElement;
@@ -69,7 +69,7 @@ function settle(node) {
   node.disabled = resting || held;
 }
 
-// A button that cannot be pressed in its first moments: whoever presses then meant something else.
+// A button that is disabled at first: an early click was meant for something else.
 export function guarded(label, act, props) {
   const node = button(label, (event) => !isStray(event) && act(), { ...props, class: `${props?.class ?? ""} guarded` });
   states.set(node, { since: performance.now(), resting: false, held: false });
@@ -77,15 +77,15 @@ export function guarded(label, act, props) {
   return node;
 }
 
-// Keeps a button from being pressed while something has not been read: parts that are cut, or not there
-// yet (`unread`). Answers with the words beside it, and what asks again.
+// Disables a button while parts are truncated (`cut`) or not loaded yet (`unread`). Returns the text beside it, and the
+// function that checks again.
 export function readFirst(node, parts) {
   const words = h("p", { class: "read-first", role: "status", hidden: true });
   const look = () => {
     const cut = parts.querySelectorAll(".cut").length;
     const unread = parts.querySelectorAll(".unread").length;
-    const why = unread ? "It can be approved once all of it is shown." : cut ? `${cut === 1 ? "A part" : `${cut} parts`} of it ${cut === 1 ? "is" : "are"} cut: show all of it before you approve. ` : "";
-    const next = cut && !unread ? button(cut === 1 ? "Show it" : "Show the next", () => parts.querySelector(".cut button")?.click(), { class: "small" }) : null;
+    const why = unread ? "You can approve this once it is loaded completely." : cut ? `${cut === 1 ? "One part" : `${cut} parts`} ${cut === 1 ? "is" : "are"} truncated: show everything before you approve. ` : "";
+    const next = cut && !unread ? button(cut === 1 ? "Show it" : "Show the next part", () => parts.querySelector(".cut button")?.click(), { class: "small" }) : null;
     if (words.dataset.key !== why) fill(words, why, next);
     words.dataset.key = why;
     words.hidden = !why;
@@ -97,7 +97,7 @@ export function readFirst(node, parts) {
   return { node: words, look };
 }
 
-// The buttons of one approval and what belongs to them. It decides at most once.
+// The controls and messages of one request. It sends at most one decision.
 export function panel(approval) {
   const message = h("div", { "aria-live": "assertive" });
   const controls = h("fieldset", { class: "decide", "aria-label": "Your decision" });
@@ -107,11 +107,11 @@ export function panel(approval) {
   return {
     controls,
     message,
-    // The status that is on the page: a decision is about that, and about no other.
+    // The status on the page: a decision applies to this status only.
     seen: approval.status,
-    // Whether a decision of our own is on its way or done.
+    // True once a decision of this page is in flight or done.
     sent: false,
-    // What is said of somebody who was faster.
+    // The message about an earlier decision.
     conflict: null,
     button: guarded,
     fail(text) {
@@ -120,18 +120,18 @@ export function panel(approval) {
     lock() {
       controls.disabled = true;
     },
-    // The same request has another status now, which is on the page too: it can be decided (again).
+    // The request has a new status, which the page shows: it can be decided again.
     follow(status) {
       this.seen = status;
       if (this.conflict) controls.disabled = false;
       this.conflict = null;
     },
-    // A member of the body may be given as JSON text, [name, text]. → problems of the content, if it was
-    // refused for them
+    // Sends a decision. One member of the body may be JSON text, [name, text]. → problems of the content, if the
+    // gateway rejected it
     async decide(verb, body = {}, raw = null) {
       if (busy || controls.disabled) return [];
       if (performance.now() < readyAt(since)) {
-        fill(message, h("div", { class: "callout" }, "This has only just appeared, or you have only just come back: look at it, then decide again."));
+        fill(message, h("div", { class: "callout" }, "This request has just appeared, or you have just returned to this page. Read it, then decide again."));
         return [];
       }
       busy = true;
@@ -154,7 +154,7 @@ export function panel(approval) {
           get(path("approvals", approval.id)).then((now) => takeApproval(now, "conflict"), () => {});
         } else if (error.status === 422 && error.body.problems?.length) {
           problems = error.body.problems;
-          this.fail(`It does not fit: ${problems.map((one) => `${one.path || "the answer"}: ${one.message}`).join("; ")}`);
+          this.fail(`The values are invalid: ${problems.map((one) => `${one.path || "content"}: ${one.message}`).join("; ")}`);
         } else {
           this.fail(error.message);
         }
@@ -168,20 +168,20 @@ export function panel(approval) {
 
 function conflict(error) {
   const { decision, was } = error.body;
-  const said = (strong, rest) => h("div", { class: "callout", "data-tone": "warn" }, h("strong", null, strong), rest, "Your decision changed nothing.");
-  if (typeof was === "string" && isOpen({ status: was })) return said("It is not what you saw any more. ", `It is now: ${word(was)}. `);
-  if (!decision || typeof was !== "string") return said("It is not what you saw any more. ", `${error.message} `);
-  // Whoever has two tabs, or whose answer was lost on the way, was faster than oneself.
-  return said(decision.door === "console" ? "It was decided in a console already, perhaps by you. " : "Somebody was faster. ", `It was already ${word(was)} by ${decision.by ?? "somebody"} at ${moment(decision.at)}. `);
+  const said = (strong, rest) => h("div", { class: "callout", "data-tone": "warn" }, h("strong", null, strong), rest, "Your decision had no effect.");
+  if (typeof was === "string" && isOpen({ status: was })) return said("The request has changed. ", `Its status is now ${word(was)}. `);
+  if (!decision || typeof was !== "string") return said("The request has changed: ", `${error.message}. `);
+  // The earlier decision may be the user's own, from another tab or with a lost response.
+  return said(decision.door === "console" ? "This request was already decided in a console, perhaps by you. " : "Another approver decided first. ", `It was already ${word(was)} by ${decision.by ?? "an approver"} at ${moment(decision.at)}. `);
 }
 
 const EXPIRY = [["", "until I forget it"], ["3600", "for an hour"], ["86400", "for a day"], ["2592000", "for 30 days"]];
 
-// What is to be remembered of a decision; nothing, unless somebody says so.
+// The controls for remembering a decision; by default it applies once.
 export function rememberFields(kind) {
   const scope = select([["", "Just this once"], ["session", "For this session"], ["project", "For this project"], ["always", "Always"]], "", { id: newId("remember") });
-  const args = kind === "tool_call" || kind === "prompt" ? select([["exact", "these exact arguments"], ["any", "any arguments"]], "exact", { "aria-label": "For which arguments" }) : null;
-  const expiry = select(EXPIRY, "", { "aria-label": "For how long" });
+  const args = kind === "tool_call" || kind === "prompt" ? select([["exact", "these exact arguments"], ["any", "any arguments"]], "exact", { "aria-label": "Arguments to remember" }) : null;
+  const expiry = select(EXPIRY, "", { "aria-label": "Duration" });
   const rest = h("span", { class: "remember-rest", hidden: true }, args ? [" with ", args] : null, " ", expiry);
   scope.addEventListener("change", () => {
     rest.hidden = scope.value === "";
@@ -197,13 +197,13 @@ export function rememberFields(kind) {
   };
 }
 
-// The reason and the button that rejects with it; Enter in the reason rejects.
+// The reason, and the button that rejects with it; Enter in the reason rejects.
 export function rejection(own, act) {
-  const reason = h("input", { type: "text", placeholder: "Reason (optional)", "aria-label": "Reason for rejecting", maxlength: "1000", autocomplete: "off" });
+  const reason = h("input", { type: "text", placeholder: "Reason (optional)", "aria-label": "Reason for the rejection", maxlength: "1000", autocomplete: "off" });
   const say = () => act(reason.value.trim() ? { reason: reason.value.trim() } : {});
   reason.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing || event.repeat) return;
-    // With Ctrl as well: nobody who writes why not means yes.
+    // With Ctrl, too: a user who writes a reason for a rejection does not mean to approve.
     event.stopPropagation();
     event.preventDefault();
     say();
@@ -211,7 +211,7 @@ export function rejection(own, act) {
   return { node: h("div", { class: "reject" }, reason, own.button("Reject", say, { class: "danger" })), focus: () => reason.focus() };
 }
 
-// What keys do in an approval: one goes to the button, another presses it from wherever one writes.
+// The keys of a request: one goes to the button, another presses it from within a field.
 export function keysTo(approve, act, parts) {
   return {
     a: () => (approve.disabled ? parts?.querySelector(".cut button") ?? approve : approve).focus(),
@@ -219,7 +219,7 @@ export function keysTo(approve, act, parts) {
   };
 }
 
-// Puts the parts of a decision below each other.
+// Stacks the parts of a decision.
 export function arrange(own, ...rows) {
   add(own.controls, rows);
   return h("div", { class: "decide-box" }, own.controls, own.message);

@@ -1,11 +1,11 @@
-// What changed between two texts, line by line, and within a line word by word.
+// Compares two texts line by line, and changed lines word by word.
 
 import { h, plain } from "./dom.js";
 
 const MOST_PAIRS = 1_000_000;
 const AROUND = 2;
 
-// The longest common subsequence: pairs of places, or null where that would take too long.
+// The longest common subsequence as pairs of positions, or null if it would take too long.
 function common(before, after) {
   const width = after.length + 1;
   if ((before.length + 1) * width > MOST_PAIRS) return null;
@@ -26,10 +26,9 @@ function common(before, after) {
   return pairs;
 }
 
-// Everything here may be long: lists are handed on as lists, never as arguments.
-// Steps [{kind: "same"|"less"|"more", text}].
+// The steps [{kind: "same"|"less"|"more", text}]. Lists may be long, so they are never spread into arguments.
 export function compare(before, after) {
-  // What is the same at both ends need not be searched.
+  // The common beginning and end need no search.
   let [start, end] = [0, 0];
   const shorter = Math.min(before.length, after.length);
   while (start < shorter && before[start] === after[start]) start += 1;
@@ -55,7 +54,7 @@ function between(before, after) {
   return steps;
 }
 
-// A diff to look at. Lines far from any change are folded.
+// Renders a diff. Lines far from any change are folded.
 export function diffView(before, after, label, head = null) {
   const steps = compare(before.split("\n"), after.split("\n"));
   const near = steps.map((_, at) => steps.slice(Math.max(0, at - AROUND), at + AROUND + 1).some((step) => step.kind !== "same"));
@@ -80,10 +79,10 @@ export function diffView(before, after, label, head = null) {
     }
     at += less.length + more.length - 1;
   }
-  return h("div", { class: "diff", role: "group", "aria-label": label ?? "Before and after", tabindex: "0" }, head, rows);
+  return h("div", { class: "diff", role: "group", "aria-label": label ?? "Changes", tabindex: "0" }, head, rows);
 }
 
-// The texts of one kind from here on.
+// The consecutive texts of one kind.
 function run(steps, from, kind) {
   let to = from;
   while (steps[to]?.kind === kind) to += 1;
@@ -100,14 +99,14 @@ function line(kind, text) {
     h("span", { class: "diff-text" }, text.length ? text : "\u00a0"));
 }
 
-// One line that became another: the words in it that changed are marked.
+// A changed line, before and after, with the changed words marked.
 function changedLine(before, after) {
   const words = (text) => text.split(/(\s+|[^\p{L}\p{N}_]+)/u).filter(Boolean);
   const steps = compare(words(before), words(after));
   return [line("less", side(steps, "less")), line("more", side(steps, "more"))];
 }
 
-// One side of a changed line; words that belong together are one text.
+// One side of a changed line; adjacent words of one kind are joined.
 function side(steps, kind) {
   const parts = [];
   let [last, texts] = [null, []];
@@ -126,21 +125,21 @@ function side(steps, kind) {
 
 const isNone = (value) => value === null || value === undefined;
 
-// Fields and what they were and are, as the gateway compared them.
+// The changed fields with their values before and after, as compared by the gateway.
 export function changesView(changes) {
   return h("div", { class: "stack" }, changes.map(({ field, before, after }) => {
-    const label = "What has changed";
-    const head = h("div", { class: "diff-field" }, plain(field), isNone(before) ? " (new)" : isNone(after) ? " (gone)" : "");
+    const label = "Changes";
+    const head = h("div", { class: "diff-field" }, plain(field), isNone(before) ? " (new)" : isNone(after) ? " (removed)" : "");
     if (!isNone(before) && !isNone(after)) return diffView(plain(before), plain(after), label, head);
     return h("div", { class: "diff", role: "group", "aria-label": label, tabindex: "0" }, head, plain(before ?? after).split("\n").map((row) => line(isNone(before) ? "more" : "less", row)));
   }));
 }
 
-// A diff that the gateway wrote as text: lines that begin with - and +. Its marks within a line are left as
-// they are, since a server can write the same.
+// Renders a text diff of the gateway, whose lines begin with - and +. Marks within a line stay as they are, since a
+// server can forge them.
 export function writtenDiff(text) {
-  return h("div", { class: "diff", role: "group", "aria-label": "What has changed", tabindex: "0" }, text.replace(/\n$/, "").split("\n").map((row) => {
-    // The sign has its place: a text that only looks like one stands further in.
+  return h("div", { class: "diff", role: "group", "aria-label": "Changes", tabindex: "0" }, text.replace(/\n$/, "").split("\n").map((row) => {
+    // A sign is always in this column: text that looks like one is indented further.
     if (row.startsWith("  - ")) return line("less", row.slice(4));
     if (row.startsWith("  + ")) return line("more", row.slice(4));
     return row.startsWith("  ") ? line("same", row.slice(4)) : h("div", { class: "diff-field" }, row);

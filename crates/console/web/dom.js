@@ -1,5 +1,5 @@
-// Builds what is on the page. Everything that is shown is data, often from people we do not know:
-// so it only ever becomes text, and attributes from a short list. Nothing here reads markup.
+// Builds the nodes of the page. The data is untrusted, so it becomes only text, or one of a few attributes. Nothing
+// here parses markup.
 
 const ATTRIBUTES = new Set([
   "id", "class", "type", "role", "name", "for", "title", "lang", "dir", "tabindex", "hidden", "open",
@@ -20,7 +20,7 @@ export function h(tag, props, ...children) {
   return build(document.createElement(tag), props, children);
 }
 
-// The same for pictures of our own.
+// The same for SVG.
 export function svg(tag, props, ...children) {
   return build(document.createElementNS(SVG, tag), props, children);
 }
@@ -36,18 +36,18 @@ function setProp(node, name, value) {
   if (name === "on") {
     for (const [event, act] of Object.entries(value)) node.addEventListener(event, act);
   } else if (name === "href") {
-    // Links lead within the console only.
-    if (!String(value).startsWith("#")) throw new Error("a link has to lead within the console");
+    // Links stay within the console.
+    if (!String(value).startsWith("#")) throw new Error("a link must stay within the console");
     node.setAttribute("href", value);
   } else if (name === "src") {
-    if (!PICTURE.test(value) && value !== "/console/icon.svg") throw new Error("not a picture that is shown");
+    if (!PICTURE.test(value) && value !== "/console/icon.svg") throw new Error("this source of an image is not allowed");
     node.setAttribute("src", value);
   } else if (AS_PROPERTY.has(name)) {
     node[name] = value;
   } else if (name.startsWith("aria-") || ATTRIBUTES.has(name)) {
     node.setAttribute(name, value === true ? "" : spelled(String(value)));
   } else {
-    throw new Error(`the attribute ${name} is not on the list`);
+    throw new Error(`the attribute ${name} is not allowed`);
   }
 }
 
@@ -55,7 +55,7 @@ export function canShowPicture(mimeType, data) {
   return PICTURE.test(`data:${mimeType};base64,${data}`);
 }
 
-// Texts are made visible here, wherever they come from, so that no place can forget it.
+// Adds children. Invisible characters of text are spelled out here, so that no caller can forget it.
 export function add(node, children) {
   for (const child of [children].flat(Infinity)) {
     if (child === null || child === undefined || child === false || child === "") continue;
@@ -64,10 +64,10 @@ export function add(node, children) {
   }
 }
 
-// Each run of one character that nobody sees, the same ones that the gateway writes out, and of blanks or line breaks
-// that is so long that it would push what follows off the page.
+// A run of one invisible character, from the same set that the gateway spells out, or a run of blanks or line breaks
+// that is long enough to push text off the page.
 const UNSEEN = /((?:[ \t](?=[ \t]{80})|\n(?=\n{8})|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ue000-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{10ffff}\p{NChar}]))\1*/gu;
-// So many are elements; those after them are written out as plain text.
+// The most marks that are elements; later ones are spelled out as plain text.
 const MOST_MARKS = 2000;
 
 function codeOf([run, one]) {
@@ -75,7 +75,7 @@ function codeOf([run, one]) {
   return `U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}${count > 1 ? ` × ${count}` : ""}`;
 }
 
-// Characters that nobody sees, and those that turn the direction of a text, are written out.
+// Spells out invisible characters, and those that change the direction of text.
 export function visible(text) {
   if (text.search(UNSEEN) < 0) return [text];
   const parts = [];
@@ -86,7 +86,7 @@ export function visible(text) {
     marks += 1;
     const node = document.createElement("mark");
     node.className = "unseen-character";
-    node.title = "A character that is not shown";
+    node.title = "Invisible character";
     node.textContent = codeOf(found);
     parts.push(text.slice(from, found.index), node);
     from = found.index + found[0].length;
@@ -95,37 +95,37 @@ export function visible(text) {
   return parts.filter((part) => part !== "");
 }
 
-// The same where only text can stand: in attributes and in the words of a choice.
+// The same for places that take only text: attributes and options.
 export function spelled(text) {
   return text.replace(UNSEEN, (...found) => `⟨${codeOf(found)}⟩`);
 }
 
-// What should be a text, and may be any JSON. Not String(), which asks the value itself.
+// A value that should be a string, but may be any JSON. Not String(), which calls methods of the value.
 export function plain(value) {
   return typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value);
 }
 
-// A message of the gateway, in which `code` stands between backticks.
+// A message of the gateway, with `code` between backticks.
 export function prose(text) {
   return plain(text).split(/`([^`\n]+)`/).map((part, at) => (at % 2 ? h("code", null, part) : part));
 }
 
-// Replaces what is in a node.
+// Replaces the children of a node.
 export function fill(node, ...children) {
   node.replaceChildren();
   add(node, children);
   return node;
 }
 
-// Sets a text only where it changed, so that screen readers and selections are left in peace.
+// Sets the text of a node only if it changed, so that screen readers and selections are not disturbed.
 export function say(node, text) {
   const parts = visible(String(text ?? ""));
   const shown = parts.map((part) => (part instanceof Node ? part.textContent : part)).join("");
   if (node.textContent !== shown) node.replaceChildren(...parts);
 }
 
-// Keeps the children of a node in step with a list. Nodes are kept by key, so that the one that has
-// the focus or the pointer stays the same one.
+// Synchronises the children of a node with a list. Nodes are reused by key, so that the focus and the pointer stay on
+// the same node.
 export function keyed(parent, items, keyOf, create, update) {
   const old = new Map();
   for (const child of parent.children) old.set(child.dataset.key, child);
@@ -153,7 +153,7 @@ export function keyed(parent, items, keyOf, create, update) {
 }
 
 let serial = 0;
-// An id for a label or a description to point to.
+// An ID for a label or a description to refer to.
 export function newId(stem) {
   serial += 1;
   return `${stem}-${serial}`;
@@ -191,5 +191,5 @@ export function empty(title, text, ...more) {
 }
 
 export function problem(error) {
-  return h("div", { class: "callout", "data-tone": "bad", role: "alert" }, prose(error?.message ?? "Something went wrong."));
+  return h("div", { class: "callout", "data-tone": "bad", role: "alert" }, prose(error?.message ?? "An unknown error occurred."));
 }

@@ -1,12 +1,12 @@
-// Reads server-sent events with a token, which the browser's own reader cannot send. A stream that ends
-// is opened again, later each time; one that has gone quiet counts as ended.
+// Reads server-sent events with a token, which the browser's EventSource cannot send. A stream that ends is opened
+// again, with increasing delays; a silent stream counts as ended.
 
 import { Problem, stream } from "./api.js";
 import { doubt } from "./session.js";
 
 const FIRST_WAIT_MS = 500;
 const LAST_WAIT_MS = 15_000;
-// The gateway says something every 15 seconds.
+// The gateway sends something every 15 s.
 const QUIET_MS = 40_000;
 const LONGEST_EVENT = 8 * 1024 * 1024;
 
@@ -28,7 +28,7 @@ export function follow(where, { opened, event, state }) {
         state?.("live");
         opened?.();
         for await (const message of messages(response, reading)) {
-          // Only one that says something is well again.
+          // Only a stream that delivers a message resets the delay.
           wait = FIRST_WAIT_MS;
           if (message.id !== null) lastId = message.id;
           event(message);
@@ -50,7 +50,7 @@ export function follow(where, { opened, event, state }) {
     }
   };
   const hurry = () => wake();
-  // A page that the browser keeps for the way back must not keep its connection too: there are only six.
+  // A page in the back/forward cache must not keep its connection: browsers allow only six.
   const leave = () => {
     away = true;
     reading?.abort();
@@ -76,7 +76,7 @@ export function follow(where, { opened, event, state }) {
   };
 }
 
-// The events of one answer: {kind, id, data}.
+// The events of one response: {kind, id, data}.
 async function* messages(response, reading) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let buffer = "";

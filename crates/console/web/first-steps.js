@@ -1,12 +1,12 @@
-// What to do first, shown until there is a server beside the built-in memory.
+// The first steps, shown until there is a server besides the built-in memory.
 
 import { button, fill, h, prose } from "./dom.js";
 import { copyText } from "./payload.js";
 
 const STEPS = [
-  ["Import the servers that your clients already have", "Reads the configuration of Claude, Cursor, VS Code and other clients, and shows the changes before it makes them.", "switchboard import"],
+  ["Import the servers of your clients", "Reads the configuration of Claude, Cursor, VS Code and other clients, and shows the changes before it makes them.", "switchboard import"],
   ["Or add one server", "A program on this machine, or the address of a remote server.", "switchboard add time -- uvx mcp-server-time"],
-  ["Connect a client", "Puts the gateway into the configuration of the client. `switchboard connect` lists the clients that it knows.", "switchboard connect claude-code"],
+  ["Connect a client", "Adds the gateway to the configuration of the client. `switchboard connect` lists the supported clients.", "switchboard connect claude-code"],
 ];
 
 // → {node, draw(servers)}
@@ -26,7 +26,7 @@ export function firstSteps() {
 function steps() {
   return h("section", { class: "card first-steps", "aria-labelledby": "first-steps-title" },
     h("h2", { id: "first-steps-title" }, "Get started"),
-    h("p", { class: "muted" }, "The gateway runs and has no servers of yours yet. Run these commands in a terminal; this page follows by itself."),
+    h("p", { class: "muted" }, "You have no servers yet. Run these commands in a terminal; this page updates automatically."),
     h("ol", null, STEPS.map(([title, text, command]) => h("li", null, h("h3", null, title), h("p", { class: "muted" }, prose(text)),
       h("div", { class: "copy-row" }, h("pre", { class: "command", tabindex: "0", "aria-label": title }, h("code", null, command)),
         button("Copy", () => copyText(command), { class: "small", "aria-label": `Copy: ${command}` }))))));

@@ -1,5 +1,5 @@
-// Places the nodes of a graph: nodes keep apart, edges hold them together, all are drawn to the middle. The
-// same graph is always placed the same way, and it comes to rest after a bounded number of steps.
+// A force-directed layout: nodes repel each other, edges pull them together, and all nodes are pulled to the centre.
+// The layout is deterministic, and ends after a bounded number of steps.
 
 const GOLDEN = Math.PI * (3 - Math.sqrt(5));
 const STEPS = 260;
@@ -10,18 +10,18 @@ const MIDDLE = 0.01;
 const ROOM = 26;
 const FASTEST = 40;
 
-// layout(nodes, edges, ratio): nodes {id, r}, which get x and y unless they have them; edges {from, to} are
-// nodes. → {step() → whether it still moves, warm()}
+// layout(nodes, edges, ratio): nodes {id, r} get x and y unless they have them; edges {from, to} refer to nodes.
+// → {step() → true while nodes move, warm()}
 export function layout(nodes, edges, ratio) {
   const degrees = new Map();
   for (const { from, to } of edges) for (const end of [from, to]) degrees.set(end, (degrees.get(end) ?? 0) + 1);
-  // Who is related to many begins in the middle.
+  // Nodes with many edges start in the middle.
   const order = [...nodes].sort((a, b) => (degrees.get(b) ?? 0) - (degrees.get(a) ?? 0));
   order.forEach((node, at) => {
     node.vx = 0;
     node.vy = 0;
     if (node.x !== undefined) return;
-    // The sunflower's seeds: no two at one place.
+    // A sunflower pattern: no two nodes have the same position.
     const distance = 34 * Math.sqrt(at + 0.5);
     node.x = distance * Math.cos(at * GOLDEN) * ratio;
     node.y = distance * Math.sin(at * GOLDEN);
@@ -35,7 +35,7 @@ export function layout(nodes, edges, ratio) {
     for (let i = 0; i < nodes.length; i += 1) for (let j = i + 1; j < nodes.length; j += 1) apart(nodes[i], nodes[j], i + j);
     for (const { from, to } of edges) together(from, to);
     for (const node of nodes) {
-      // Wider than high, or the other way, as the place is.
+      // The layout gets the aspect ratio of the picture.
       node.vx -= (node.x * MIDDLE) / ratio;
       node.vy -= node.y * MIDDLE * ratio;
       const speed = Math.hypot(node.vx, node.vy);
@@ -68,7 +68,7 @@ export function layout(nodes, edges, ratio) {
     if (from === to) return;
     const [dx, dy] = [to.x - from.x, to.y - from.y];
     const distance = Math.hypot(dx, dy) || 1;
-    // Who has many edges is not torn about by each.
+    // Each edge pulls less if its nodes have many.
     const weight = SPRING / Math.sqrt(Math.min(degrees.get(from), degrees.get(to)));
     const force = (distance - EDGE - from.r - to.r) * weight;
     from.vx += (dx / distance) * force;

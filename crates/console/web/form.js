@@ -1,5 +1,5 @@
-// A form made from a JSON Schema: one control for each property, of the kind that fits. What has no
-// control of its own (objects, lists of objects) is written as JSON.
+// A form for a JSON Schema: one control per property, depending on its type. Properties without a control of their own
+// (objects, lists of objects) are written as JSON.
 
 import { add, fill, h, newId, plain, select } from "./dom.js";
 import { list, pretty } from "./payload.js";
@@ -7,13 +7,13 @@ import { list, pretty } from "./payload.js";
 const INPUT_TYPES = { __proto__: null, email: "email", uri: "url", "uri-reference": "text", date: "date", "date-time": "datetime-local" };
 const LOOKS_SECRET = /pass(word|phrase|code)|secret|token|api.?key|credential|\bpin\b|otp|card.?number|cvv/i;
 
-// What a server wrote may be of any kind: a schema may be `true`, a bound may be a text.
+// The schema is untrusted: it may be `true`, and a bound may be a string.
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const own = (object, name) => (isObject(object) && Object.hasOwn(object, name) ? object[name] : undefined);
 const bound = (value) => (typeof value === "number" ? value : undefined);
 
 // schemaForm(schema, {a: 1}) → {node, read() → {text: "{…}", problems}, show(problems)}
-// The answer is JSON text, with every value as it was typed: a long number is not rounded.
+// The result is JSON text with every value as it was typed: long numbers are not rounded.
 export function schemaForm(schema, start = {}) {
   const properties = isObject(own(schema, "properties")) ? Object.entries(schema.properties) : [];
   const required = new Set(list(own(schema, "required")));
@@ -21,12 +21,12 @@ export function schemaForm(schema, start = {}) {
     try {
       return control(name, settle(property, schema), required.has(name), own(start, name));
     } catch {
-      // Whatever it is, it can be written as JSON.
+      // Any value can be written as JSON.
       return control(name, {}, required.has(name), own(start, name));
     }
   });
   const node = h("div", { class: "form" }, controls.map((one) => one.node));
-  if (!controls.length) add(node, h("p", { class: "muted" }, "It takes no values."));
+  if (!controls.length) add(node, h("p", { class: "muted" }, "There are no fields to fill in."));
 
   return {
     node,
@@ -41,7 +41,7 @@ export function schemaForm(schema, start = {}) {
       this.show(problems);
       return { text: `{${answers.join(",")}}`, problems };
     },
-    // Puts each problem at its field; answers with those that belong to none.
+    // Shows each problem at its field; returns those that belong to no field.
     show(problems) {
       const left = new Set(problems);
       let first = null;
@@ -57,14 +57,14 @@ export function schemaForm(schema, start = {}) {
   };
 }
 
-// Where a field stands, as a JSON Pointer.
+// The JSON Pointer of a field.
 export function pointer(name) {
   return `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
 const MOST_HOPS = 16;
 
-// Follows references within the schema, and takes "this or null" as this; not without end.
+// Follows references within the schema, up to MOST_HOPS, and treats "X or null" as X.
 function settle(property, root, hops = 0) {
   let found = isObject(property) ? property : {};
   if (hops > MOST_HOPS) return {};
@@ -87,7 +87,7 @@ function settle(property, root, hops = 0) {
   return found;
 }
 
-// The values to choose from, with their words; the value too, where its title says something else.
+// The values to choose from, with their labels; a label includes the value if the title differs.
 function options(schema) {
   if (!isObject(schema)) return null;
   const words = (value, title) => (typeof title !== "string" || title === plain(value) ? plain(value) || JSON.stringify(value) : `${title} (${plain(value)})`);
@@ -109,7 +109,7 @@ function control(name, schema, required, start) {
   const secret = LOOKS_SECRET.test(`${name} ${title}`);
   const said = plain(schema.description).trim();
   const hint = [said && made.hint && !/[.!?:…]$/.test(said) ? `${said}.` : said, made.hint].filter(Boolean).join(" ");
-  // Beside the label and not in it: the name of a field is what the server calls it.
+  // Beside the label, not in it: the label is exactly the server's title.
   const beside = [title === name ? null : h("code", { class: "field-name" }, name), h("span", { class: required ? "required" : "optional" }, required ? "required" : "optional")];
   const group = made.group;
   made.focusable.id = id;
@@ -118,7 +118,7 @@ function control(name, schema, required, start) {
 
   const parts = [
     hint ? h("p", { class: "hint", id: hintId }, hint) : null,
-    secret ? h("p", { class: "field-warning" }, "This looks like a secret. Servers must not ask for secrets in a form: give it only if you are sure.") : null,
+    secret ? h("p", { class: "field-warning" }, "This looks like a password or key. Servers must not ask for secrets in a form: enter it only if you are sure.") : null,
     error,
   ];
   let node;
@@ -137,7 +137,7 @@ function control(name, schema, required, start) {
     read() {
       const said = made.read();
       if (said.problem || said.text !== undefined || !required) return said;
-      return { problem: "This is needed." };
+      return { problem: "This field is required." };
     },
     fail(message) {
       fill(error, message);
@@ -161,7 +161,7 @@ function choose(schema, start, required) {
 
 function choice(choices, start, required) {
   const at = choices.findIndex(([value]) => value === start);
-  const node = select([...(required && at >= 0 ? [] : [["", required ? "Choose…" : "(nothing)"]]), ...choices.map(([, words], index) => [String(index), words])], at >= 0 ? String(at) : "");
+  const node = select([...(required && at >= 0 ? [] : [["", required ? "Choose…" : "(none)"]]), ...choices.map(([, words], index) => [String(index), words])], at >= 0 ? String(at) : "");
   return { node, focusable: node, read: () => ({ text: node.value === "" ? undefined : JSON.stringify(choices[Number(node.value)][0]) }) };
 }
 
@@ -185,12 +185,12 @@ function numeric(schema, start) {
   const read = () => {
     const said = node.value.trim();
     if (said === "") return { text: undefined };
-    if (whole && !WHOLE_NUMBER.test(said)) return { problem: "This has to be a whole number, written with digits only." };
-    if (!NUMBER.test(said)) return { problem: "This has to be a number, such as 12 or 0.5." };
-    // A long one is compared as what it is.
+    if (whole && !WHOLE_NUMBER.test(said)) return { problem: "This must be a whole number, written with digits only." };
+    if (!NUMBER.test(said)) return { problem: "This must be a number, such as 12 or 0.5." };
+    // Long integers are compared exactly.
     const value = whole ? BigInt(said) : Number(said);
     if (!whole && !Number.isFinite(value)) return { problem: "This number is too large." };
-    if (value < least || value > most) return { problem: `This has to be ${bounds}.` };
+    if (value < least || value > most) return { problem: `This must be ${bounds}.` };
     return { text: said };
   };
   return { node, focusable: node, read, hint: `${whole ? "A whole number" : "A number"}${bounds ? `, ${bounds}` : ""}.` };
@@ -206,18 +206,18 @@ function text(schema, start) {
   const shown = node.value;
   const read = () => {
     const said = node.value;
-    if (node.validity.badInput) return { problem: "This cannot be read; fill it in whole." };
-    // What nobody touched is given as it came: a field changes line ends and leaves out parts of seconds.
+    if (node.validity.badInput) return { problem: "This is incomplete: fill in all parts." };
+    // An unchanged value is sent verbatim: a field changes line ends and drops fractions of seconds.
     if (typeof start === "string" && said === shown && said !== "") return { text: JSON.stringify(start) };
     if (said === "") return { text: undefined };
     const length = [...said].length;
-    if (length < least) return { problem: `This has to have at least ${least} characters.` };
-    if (length > most) return { problem: `This may have at most ${most} characters.` };
-    if (format === "email" && node.validity.typeMismatch) return { problem: "This has to be an e-mail address, such as name@example.com." };
-    if (format === "uri" && !URL.canParse(said)) return { problem: "This has to be an address, such as https://example.com/." };
+    if (length < least) return { problem: `This must have at least ${least} characters.` };
+    if (length > most) return { problem: `This must have at most ${most} characters.` };
+    if (format === "email" && node.validity.typeMismatch) return { problem: "This must be an email address, such as name@example.com." };
+    if (format === "uri" && !URL.canParse(said)) return { problem: "This must be a URI, such as https://example.com/." };
     if (format === "date-time") {
       const date = new Date(said);
-      return Number.isNaN(date.getTime()) ? { problem: "This has to be a date and a time." } : { text: JSON.stringify(date.toISOString()) };
+      return Number.isNaN(date.getTime()) ? { problem: "This must be a date and time." } : { text: JSON.stringify(date.toISOString()) };
     }
     return { text: JSON.stringify(said) };
   };
@@ -225,7 +225,7 @@ function text(schema, start) {
   return { node, focusable: node, read, hint };
 }
 
-const HINTS = { __proto__: null, email: "An e-mail address.", uri: "An address (URI).", date: "A date.", "date-time": "A date and a time, in your own time zone." };
+const HINTS = { __proto__: null, email: "An email address.", uri: "A URI.", date: "A date.", "date-time": "A date and time, in your time zone." };
 
 function localTime(format, start) {
   if (format !== "date-time" || typeof start !== "string") return plain(start);
@@ -261,8 +261,8 @@ function raw(start) {
       JSON.parse(node.value);
       return { text: node.value };
     } catch (error) {
-      return { problem: `This has to be JSON: ${error.message}` };
+      return { problem: `This is not valid JSON: ${error.message}` };
     }
   };
-  return { node, focusable: node, read, hint: "Written as JSON." };
+  return { node, focusable: node, read, hint: "Enter JSON." };
 }

@@ -1,5 +1,5 @@
-// A graph drawn as SVG: entities as circles, the larger the more they are mentioned, and relations as lines
-// with their words. It can be moved, made larger, and walked through with the arrow keys.
+// A graph in SVG: entities as circles, sized by their mentions, and relations as labelled lines. It can be panned,
+// zoomed, and navigated with the arrow keys.
 
 import { add, button, fill, h, spelled, svg } from "./dom.js";
 import { layout } from "./force.js";
@@ -12,9 +12,9 @@ const LONGEST = 26;
 const MARGIN = 46;
 const STEPS_PER_FRAME = 3;
 const CLOSEST = 0.25;
-// However slow a machine is: then the rest is done at once.
+// The longest animation; after it, the rest is computed at once.
 const LONGEST_MS = 2500;
-// Where on a line its words may stand.
+// The possible positions of a label on its line.
 const PLACES = [0.5, 0.4, 0.6, 0.3, 0.7];
 
 // graphView({open, label}) → {node, show(entities, relations, chosen), close}
@@ -29,7 +29,7 @@ export function graphView({ open, label }) {
   let moving = null;
   let simulation = null;
   let view = { x: -300, y: -200, w: 600, h: 400 };
-  // Until somebody moves the picture, all of it is shown.
+  // Until the user moves the picture, all of it is shown.
   let isFitted = true;
 
   const zoom = (factor) => () => {
@@ -44,7 +44,7 @@ export function graphView({ open, label }) {
     placeNames();
   };
   const node = h("div", { class: "graph-frame" }, picture,
-    h("div", { class: "graph-buttons" }, button("+", zoom(0.75), { class: "square", "aria-label": "Larger" }), button("−", zoom(1 / 0.75), { class: "square", "aria-label": "Smaller" }), button("Show all", refit, { class: "small" })));
+    h("div", { class: "graph-buttons" }, button("+", zoom(0.75), { class: "square", "aria-label": "Zoom in" }), button("−", zoom(1 / 0.75), { class: "square", "aria-label": "Zoom out" }), button("Show all", refit, { class: "small" })));
 
   function show(entities, relations, chosen) {
     const had = picture.contains(document.activeElement) ? document.activeElement.dataset.key : null;
@@ -56,7 +56,7 @@ export function graphView({ open, label }) {
     });
     const ends = new Map(nodes.map((one) => [one.id, one]));
     edges = relations.filter((one) => ends.has(one.from) && ends.has(one.to)).map((relation) => ({ relation, from: ends.get(relation.from), to: ends.get(relation.to) }));
-    // A new one begins beside one that it is related to.
+    // A new node starts beside a related one.
     for (const { from, to } of edges) if (from.x === undefined && to.x !== undefined) near(from, to); else if (to.x === undefined && from.x !== undefined) near(to, from);
     build(chosen);
     simulation = layout(nodes, edges, ratio());
@@ -90,7 +90,7 @@ export function graphView({ open, label }) {
     fill(names, nodes.map((one) => one.text));
   }
 
-  // Goes on until all is at rest; at once for those who do not want things to move.
+  // Animates the layout until it is stable; without animation if the user prefers reduced motion.
   function run() {
     cancelAnimationFrame(moving);
     const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches || document.hidden;
@@ -128,7 +128,7 @@ export function graphView({ open, label }) {
     if (!nodes.length) return;
     const [xs, ys] = [nodes.map((one) => one.x), nodes.map((one) => one.y)];
     const [left, right, top, bottom] = [Math.min(...xs) - MARGIN, Math.max(...xs) + MARGIN, Math.min(...ys) - MARGIN - 20, Math.max(...ys) + MARGIN];
-    // A few are not blown up.
+    // A small graph is not enlarged.
     const w = Math.max(right - left, picture.clientWidth || 600);
     const high = Math.max(bottom - top, picture.clientHeight || 400);
     setView({ x: (left + right - w) / 2, y: (top + bottom - high) / 2, w, h: high });
@@ -141,7 +141,7 @@ export function graphView({ open, label }) {
     for (const group of [names, words]) group.setAttribute("font-size", (TEXT_PX * scale()).toFixed(2));
   }
 
-  // Names where there is room for them, those that are mentioned most first; then the words of relations.
+  // Places names where there is room, the most mentioned first, and then the labels of relations.
   function placeNames() {
     const taken = [];
     const by = scale();
@@ -149,7 +149,7 @@ export function graphView({ open, label }) {
       const half = (text.textContent.length * LETTER * by) / 2;
       const box = [x - half, y - LINE * by, x + half, y + 3 * by];
       if (taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])) return false;
-      // What stands back may be written over.
+      // Labels may cover nodes in the background.
       if (nodes.some((other) => other !== node && (other.state !== "far" || node?.state === "far") && other.x + other.r > box[0] && other.x - other.r < box[2] && other.y + other.r > box[1] && other.y - other.r < box[3])) return false;
       taken.push(box);
       return true;
@@ -171,7 +171,7 @@ export function graphView({ open, label }) {
 
   const name = (one, shown) => one.text.classList.toggle("without-room", !shown);
 
-  // The arrow keys go to the nearest one in their direction.
+  // The arrow keys go to the nearest node in their direction.
   const ARROWS = { __proto__: null, ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   picture.addEventListener("keydown", (event) => {
     const here = nodes.find((one) => one.circle === event.target);
@@ -197,7 +197,7 @@ export function graphView({ open, label }) {
     event.stopPropagation();
   });
 
-  // The pointer moves a circle, or all of the picture.
+  // The pointer moves a circle, or the whole picture.
   let drag = null;
   picture.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
@@ -210,7 +210,7 @@ export function graphView({ open, label }) {
     const by = scale();
     const [dx, dy] = [(event.clientX - drag.x) * by, (event.clientY - drag.y) * by];
     drag.far += Math.hypot(dx, dy) / by;
-    // A hand is never quite still.
+    // Small movements are ignored.
     if (drag.far < 4) return;
     [drag.x, drag.y] = [event.clientX, event.clientY];
     isFitted = false;
@@ -229,7 +229,7 @@ export function graphView({ open, label }) {
     drag = null;
   };
   picture.addEventListener("wheel", (event) => {
-    // Without Control the page is scrolled.
+    // Without Ctrl, the wheel scrolls the page.
     if (!event.ctrlKey) return;
     event.preventDefault();
     if (event.deltaY < 0 && view.w < 600 * CLOSEST) return;
@@ -257,7 +257,7 @@ export function graphView({ open, label }) {
   };
 }
 
-// A place on the line between two circles, seen from where it begins; the words stand a little below it.
+// A position on the line between two circles, measured from its start; labels are slightly below it.
 function along(from, to, share) {
   return [from.x + (to.x - from.x) * share, from.y + (to.y - from.y) * share + 4];
 }
@@ -268,7 +268,7 @@ function near(one, other) {
   one.y = other.y + 60 * Math.sin(angle);
 }
 
-// A line from edge to edge of two circles, with its head where it leads.
+// An arrow between the edges of two circles.
 function arrow(from, to) {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
   const distance = Math.hypot(dx, dy) || 1;

@@ -1,5 +1,5 @@
-// The keyboard: going to pages, moving in lists, deciding. Letters do nothing while somebody types, and no
-// letter decides: it might have been meant for another page, which has just put this one in its place.
+// The keyboard: navigation, movement in lists, decisions. Letters do nothing while the user types, and no letter
+// decides: it may have been meant for another window that has just brought this one to the front.
 
 import { add, button, h } from "./dom.js";
 import { preference } from "./session.js";
@@ -9,11 +9,11 @@ const AFTER_G_MS = 1500;
 const LIST = [
   ["Go to", [["g o", "Overview"], ["g s", "Servers"], ["g t", "Tools"], ["g a", "Approvals"], ["g y", "Activity"], ["g m", "Memory"], ["g ,", "Settings"]]],
   ["In a list", [["j", "Next"], ["k", "Previous"], ["Enter", "Open"], ["/", "Search or filter"], ["Esc", "Back"]]],
-  ["In an approval", [["a", "To the button that approves or sends"], ["Ctrl Enter", "Approve or send, from within it"], ["e", "Edit"], ["r", "To the reason for rejecting, or to Decline; then Enter"]]],
-  ["Anywhere", [["?", "These keys"]]],
+  ["In a request", [["a", "Go to the button that approves or sends"], ["Ctrl Enter", "Approve or send"], ["e", "Edit"], ["r", "Go to the reason for a rejection, or to Decline"]]],
+  ["Anywhere", [["?", "Show the keyboard shortcuts"]]],
 ];
 
-// watchKeys(() => the page that is shown)
+// watchKeys(() => the current page)
 export function watchKeys(currentPage) {
   let gAt = -Infinity;
   document.addEventListener("keydown", (event) => {
@@ -33,7 +33,7 @@ export function watchKeys(currentPage) {
     const afterG = event.timeStamp - gAt < AFTER_G_MS;
     gAt = -Infinity;
     if (afterG) {
-      // Whatever comes after g belongs to it.
+      // The next key belongs to g.
       if (PAGES[event.key]) location.hash = `#${PAGES[event.key]}`;
     } else if (event.key === "g") {
       gAt = event.timeStamp;

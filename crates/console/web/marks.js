@@ -1,4 +1,4 @@
-// States and outcomes as a shape, a word and a colour, so that none of them has to be told by colour alone.
+// States and outcomes as a shape, a word and a colour, so that colour is never the only sign.
 
 import { h, svg } from "./dom.js";
 
@@ -28,14 +28,13 @@ const MARKS = {
 
 const WORDS = {
   __proto__: null,
-  tool_error: "tool error", timed_out: "timed out", orphaned: "asker is gone", generating: "model is answering", reviewing: "answer to review", pending: "waiting",
-  initializing: "starting", hidden: "hidden text",
+  tool_error: "tool error", timed_out: "timed out", initializing: "starting", hidden: "hidden characters",
 };
 
-export const KIND_WORDS = { __proto__: null, sampling: "Model answer", elicitation: "Question", tool_call: "Tool call", resource: "Resource", prompt: "Prompt", trust: "Trust" };
+export const KIND_WORDS = { __proto__: null, sampling: "Sampling", elicitation: "Question", tool_call: "Tool call", resource: "Resource", prompt: "Prompt", trust: "Trust" };
 
-// An approval in one sentence. Its summary says what is wanted, and this adds who wants it. Arguments are left to
-// `details`, since nobody reads JSON in a heading.
+// A request in one sentence: its summary, with the client or the server as the subject. Arguments are left to
+// `details`, since JSON in a heading is hard to read.
 export function sentence(approval) {
   const who = ["tool_call", "resource", "prompt"].includes(approval.kind) ? approval.client || "A client" : approval.server;
   const summary = HAS_ARGUMENTS.has(approval.kind) ? approval.summary?.replace(/ with [{[].*$/s, "") : approval.summary;
@@ -43,15 +42,15 @@ export function sentence(approval) {
   return /^\p{Ll}/u.test(summary) ? `${who} ${summary}` : summary;
 }
 
-// Nothing suspicious, but which of the buttons work: the gateway has no model that could answer.
-// A warning of another kind may begin with a name that a server has chosen.
+// Tests if a warning only says that no model is configured. It decides which buttons are shown, and is not suspicious.
+// A warning of another kind may begin with a name that a server chose.
 const isOfModel = (approval, text) => approval.kind === "sampling" && text.startsWith("no model is configured: ");
 
 export function lacksModel(approval) {
   return (approval.warnings ?? []).some((text) => isOfModel(approval, text));
 }
 
-// The warnings that call for a second look.
+// The warnings about suspicious content.
 export function suspicious(approval) {
   return (approval.warnings ?? []).filter((text) => !isOfModel(approval, text));
 }
@@ -59,7 +58,7 @@ export function suspicious(approval) {
 const HAS_ARGUMENTS = new Set(["tool_call", "prompt"]);
 const MOST_DETAILS = 240;
 
-// The arguments in one line: "path: notes.txt, lines: 3". Null if there are none; as JSON where only its beginning is here.
+// The arguments in one line: "path: notes.txt, lines: 3". Null if there are none; as JSON if they are truncated.
 export function details(approval) {
   if (!HAS_ARGUMENTS.has(approval.kind)) return null;
   const said = approval.request?.arguments;

@@ -1,4 +1,4 @@
-// The form of a memory: to change one, or to add one.
+// The form to edit or add a memory.
 
 import { add, button, field, fill, h, problem, select } from "./dom.js";
 import { chosenScope, nameInput } from "./memory-scope.js";
@@ -7,7 +7,7 @@ import { list } from "./payload.js";
 
 const START = { content: "", memory_type: "semantic", importance: 0.5 };
 
-// memoryForm(memory, {done, cancel}) changes one; without a memory, with scopes, it adds one.
+// memoryForm(memory, {done, cancel}) edits a memory; without a memory, and with scopes, it adds one.
 export function memoryForm(memory, { done, cancel, scopes = [] }) {
   const was = memory ?? START;
   const names = list(was.entities).join("\n");
@@ -19,19 +19,19 @@ export function memoryForm(memory, { done, cancel, scopes = [] }) {
   const chosen = chosenScope();
   const scope = memory ? [] : PARTS.map(([name, words]) => [name, words, nameInput(name, scopes, { value: chosen[name] })]);
   const problems = h("div");
-  const send = h("button", { type: "submit", class: "primary" }, memory ? "Save" : "Store it");
+  const send = h("button", { type: "submit", class: "primary" }, memory ? "Save" : "Store");
 
-  // What was changed; a problem if it cannot be so.
+  // The changed fields; null if one is invalid, which is reported.
   function read() {
     const share = Number(importance.value.trim().replace(",", "."));
-    if (!content.value.trim()) return wrong(content, "Say what is to be remembered.");
-    if (!importance.value.trim() || !(share >= 0 && share <= 1)) return wrong(importance, "How much it counts is a number from 0 to 1.");
-    for (const input of [from, until]) if (input.validity.badInput) return wrong(input, "Fill in the whole time, with its date.");
+    if (!content.value.trim()) return wrong(content, "Enter the text to remember.");
+    if (!importance.value.trim() || !(share >= 0 && share <= 1)) return wrong(importance, "The importance must be a number from 0 to 1.");
+    for (const input of [from, until]) if (input.validity.badInput) return wrong(input, "Enter a complete date and time.");
     const said = {};
     if (content.value !== was.content) said.content = content.value;
     if (!memory || kind.value !== was.memory_type) said.memory_type = kind.value;
     if (!memory || share !== was.importance) said.importance = share;
-    // What nobody touched stays as exact as it was; null takes it away.
+    // An unchanged time keeps its precision; null removes it.
     for (const [name, input] of [["valid_from", from], ["valid_until", until]]) {
       if (input.value !== toField(was[name])) said[name] = fromField(input) ?? null;
     }
@@ -57,7 +57,7 @@ export function memoryForm(memory, { done, cancel, scopes = [] }) {
     }
     send.disabled = true;
     try {
-      if (memory && (await ask("get_memory", { id: memory.id })).version !== memory.version) throw new Error("Somebody else has changed it meanwhile. Copy what you have written, and open it again.");
+      if (memory && (await ask("get_memory", { id: memory.id })).version !== memory.version) throw new Error("The memory has changed since you opened it. Copy your text, and open the memory again.");
       done(await (memory ? ask("update_memory", { id: memory.id, ...said }) : ask("store_memory", said)));
     } catch (error) {
       fill(problems, problem(error));
@@ -66,10 +66,10 @@ export function memoryForm(memory, { done, cancel, scopes = [] }) {
   }
 
   const node = h("form", { class: "form wide-form", on: { submit } },
-    field("Content", content, "One fact, event or way of doing something, in a sentence that can be understood alone."),
+    field("Content", content, "One fact, event or procedure, in a sentence that can be understood on its own."),
     h("div", { class: "field-row" }, field("Type", kind), field("Importance", importance, "From 0 to 1.")),
-    h("div", { class: "field-row moments" }, field("True since", from, "Leave empty if it is not known."), field("True until", until, "Leave empty if it is still true.")),
-    field("Mentions", entities, "Who and what it is about, one on each line. Names that are found in the content are added."),
+    h("div", { class: "field-row moments" }, field("True since", from, "Leave empty if unknown."), field("True until", until, "Leave empty if it is still true.")),
+    field("Mentions", entities, "People and things that it is about, one per line. Names found in the content are added."),
     scope.length ? h("fieldset", null, h("legend", null, "Scope"), h("div", { class: "field-row" }, scope.map(([, words, [input, options]]) => [field(words, input), options]))) : null,
     problems, h("div", { class: "buttons" }, send, cancel ? button("Cancel", cancel) : null));
   return { node, focus: () => content.focus() };
@@ -83,10 +83,10 @@ export function openNew(_, { scopes }) {
     form.focus();
   }
   function stored({ id, similar }) {
-    const title = h("h2", { tabindex: "-1" }, "It is stored.");
-    fill(place, h("section", { class: "card" }, title, h("p", null, h("a", { class: "row", href: memoryHref(id) }, "Look at it"))));
+    const title = h("h2", { tabindex: "-1" }, "The memory is stored.");
+    fill(place, h("section", { class: "card" }, title, h("p", null, h("a", { class: "row", href: memoryHref(id) }, "Open the memory"))));
     if (list(similar).length) {
-      add(place.firstChild, [h("p", null, "These say nearly the same:"), h("ul", { class: "plain-list" }, similar.map((one) => h("li", null, h("a", { class: "row", href: memoryHref(one.id) }, brief(one.content)), h("span", { class: "muted" }, ` ${Math.round(one.similarity * 100)} % alike`))))]);
+      add(place.firstChild, [h("p", null, "Similar memories:"), h("ul", { class: "plain-list" }, similar.map((one) => h("li", null, h("a", { class: "row", href: memoryHref(one.id) }, brief(one.content)), h("span", { class: "muted" }, ` ${Math.round(one.similarity * 100)} % similar`))))]);
     }
     add(place.firstChild, h("div", { class: "buttons" }, button("Add another", draw)));
     title.focus();

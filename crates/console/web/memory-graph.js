@@ -1,4 +1,4 @@
-// Who and what memories are about, and how they are related: drawn, and one of them looked at.
+// The graph of entities and relations, and the details of one entity.
 
 import { empty, fill, h, plain, problem, say, select } from "./dom.js";
 import { graphView, spoken } from "./graph-view.js";
@@ -15,11 +15,11 @@ const kept = { count: null };
 export function openGraph(first, { scopes }) {
   const isNarrow = matchMedia("(max-width: 760px)").matches;
   kept.count ??= isNarrow ? "25" : "60";
-  const count = select(COUNTS, kept.count, { "aria-label": "How many" });
-  const view = graphView({ label: "Graph of people and things: arrow keys move, Enter opens", open: (key) => { location.hash = entityHref(key); } });
+  const count = select(COUNTS, kept.count, { "aria-label": "Number of entities" });
+  const view = graphView({ label: "Graph of entities: arrow keys move, Enter opens", open: (key) => { location.hash = entityHref(key); } });
   const words = h("p", { class: "muted", role: "status" });
   const none = h("div");
-  const side = h("section", { class: "graph-side", "aria-label": "The one that is open" });
+  const side = h("section", { class: "graph-side", "aria-label": "Selected entity" });
   const asList = h("details", { class: "graph-list" }, h("summary", null, "As a list"), h("div"));
   const drawing = h("div", { class: "graph-main" }, view.node, words, asList);
   const split = h("div", { class: "graph-split" }, drawing, side);
@@ -40,13 +40,13 @@ export function openGraph(first, { scopes }) {
     }
   }
 
-  // One of them, with those that it is related to.
+  // Shows one entity with its relations.
   async function look(wanted) {
     asked += 1;
     const mine = asked;
     chosen = wanted;
     if (!wanted) {
-      fill(side, h("p", { class: "muted split-empty" }, "Choose one to see what is remembered about it."));
+      fill(side, h("p", { class: "muted split-empty" }, "Select an entity to see its relations and memories."));
       draw(whole, null);
       return;
     }
@@ -55,7 +55,7 @@ export function openGraph(first, { scopes }) {
       if (mine !== asked) return;
       const around = merged(said);
       const [center] = around.entities;
-      if (!center) throw new Error("There is nothing of this name.");
+      if (!center) throw new Error("There is no entity with this name.");
       const rest = whole.entities.filter((one) => around.entities.every((other) => other.id !== one.id));
       const relations = [...around.relations, ...whole.relations.filter((one) => around.relations.every((other) => other.id !== one.id))];
       draw({ entities: [...around.entities, ...rest].slice(0, MOST), relations }, center.id);
@@ -64,15 +64,15 @@ export function openGraph(first, { scopes }) {
     } catch (error) {
       if (mine !== asked) return;
       draw(whole, null);
-      fill(side, error.body?.kind === "not_found" ? empty("Nothing is known of this one.", "It may have been forgotten, or it is of another scope.") : problem(error), back());
+      fill(side, error.body?.kind === "not_found" ? empty("Entity not found.", "It may have been deleted, or it belongs to another scope.") : problem(error), back());
     }
   }
 
   function draw({ entities, relations }, id) {
     split.hidden = !entities.length;
-    fill(none, entities.length ? null : empty("No people or things yet.", "People and things show up here as soon as memories mention them. Agents relate them with memory:create_relation."));
+    fill(none, entities.length ? null : empty("No entities yet.", "People and things appear here once memories mention them. Agents relate them with memory:create_relation."));
     view.show(entities, relations, id);
-    say(words, `${plural(entities.length, "name")} and ${plural(relations.length, "relation")}. The larger the circle, the more memories mention it.`);
+    say(words, `${plural(entities.length, "node")} and ${plural(relations.length, "relation")}. The larger the node, the more memories mention it.`);
     fill(asList.lastChild, names(entities, relations));
   }
 
@@ -97,7 +97,7 @@ export function openGraph(first, { scopes }) {
   };
 }
 
-// The same name in several scopes is one of them, as it is for recall.
+// Merges entities with the same name in several scopes, as recall does.
 function merged(said) {
   const [byKey, keys, relations] = [new Map(), new Map(), new Map()];
   for (const one of list(said.entities)) {
@@ -117,7 +117,7 @@ function merged(said) {
 }
 
 function back() {
-  return h("p", null, h("a", { href: "#memory/graph" }, "All of them"));
+  return h("p", null, h("a", { href: "#memory/graph" }, "All entities"));
 }
 
 function about({ entities, relations }, center, memories) {
@@ -130,7 +130,7 @@ function about({ entities, relations }, center, memories) {
     own.length ? [h("h3", null, "Relations"), h("ul", { class: "plain-list relations" }, own.map((one) => relation(one, by)))] : null,
     h("h3", null, "Memories"),
     memories.length ? h("ul", { class: "plain-list" }, memories.map((memory) => h("li", null, h("a", { class: "row", href: memoryHref(memory.id) }, brief(memory.content, 160))))) : h("p", { class: "muted" }, "No memory mentions it."),
-    memories.length < (center.mentions ?? 0) ? h("p", { class: "muted" }, `These are the last ${number(memories.length)}.`) : null,
+    memories.length < (center.mentions ?? 0) ? h("p", { class: "muted" }, `Only the newest ${number(memories.length)} are shown.`) : null,
     back());
 }
 
@@ -139,7 +139,7 @@ function relation(one, by) {
   return h("li", null, end(one.from), h("span", { class: "muted" }, ` ${brief(one.relation_type, 60)} `), end(one.to));
 }
 
-// The same as the picture, to be read.
+// The graph as text.
 function names(entities, relations) {
   const by = new Map(entities.map((one) => [one.id, one]));
   const shown = relations.filter((one) => by.has(one.from) && by.has(one.to));

@@ -1,4 +1,4 @@
-// Memories, the newest first, or those that answer a question, the best first.
+// Memories, newest first, or the results of a search, best first.
 
 import { button, empty, field, fill, h, keyed, problem, say, select } from "./dom.js";
 import { chip } from "./marks.js";
@@ -12,13 +12,13 @@ const FOUND = 30;
 const TYPING_MS = 250;
 const MOST_NAMES = 8;
 const WAYS = [["lexical", "words"], ["vector", "meaning"], ["graph", "mentions"]];
-const VECTORS = { __proto__: null, off: "There is no model of meaning, so that words and mentions have to do.", loading: "The model of meaning is still loading: words and mentions have to do meanwhile.", filling: "Not every memory has its meaning worked out yet: words and mentions have to do meanwhile." };
-// The filter is still there when somebody comes back from a memory.
+const VECTORS = { __proto__: null, off: "There is no embedding model: memories are found by words and mentions.", loading: "The embedding model is loading: until then, memories are found by words and mentions.", filling: "Not all embeddings are computed yet: until then, memories are found by words and mentions." };
+// The filter survives a visit to one memory.
 const kept = { text: "", kind: "", ended: false, asOf: "", knownAt: "" };
 
 export function openList(_, { scopes }) {
-  const search = h("input", { type: "search", placeholder: "Ask, or give some words", "aria-label": "Search memories", value: kept.text, autocomplete: "off", maxlength: 4000 });
-  const kind = select([["", "Every type"], ...KINDS], kept.kind, { "aria-label": "Type" });
+  const search = h("input", { type: "search", placeholder: "Question or keywords", "aria-label": "Search memories", value: kept.text, autocomplete: "off", maxlength: 4000 });
+  const kind = select([["", "All types"], ...KINDS], kept.kind, { "aria-label": "Type" });
   const ended = h("input", { type: "checkbox", checked: kept.ended });
   const [asOf, knownAt] = [timeInput(kept.asOf), timeInput(kept.knownAt)];
   const count = h("p", { class: "muted", role: "status" });
@@ -42,7 +42,7 @@ export function openList(_, { scopes }) {
       shown = onward ? [...shown, ...list(said.memories)] : list(said.memories);
       next = said.next_offset;
       more.hidden = next === undefined;
-      say(count, query ? `${plural(shown.length, "memory", "memories")} found, the best first. ${VECTORS[said.vectors] ?? ""}` : `${plural(said.total, "memory", "memories")}${said.total > 0 ? ", the newest first" : ""}`);
+      say(count, query ? `${plural(shown.length, "memory", "memories")} found, best first. ${VECTORS[said.vectors] ?? ""}` : `${plural(said.total, "memory", "memories")}${said.total > 0 ? ", newest first" : ""}`);
       draw(query);
     } catch (error) {
       if (mine === asked) fill(none, problem(error));
@@ -52,9 +52,9 @@ export function openList(_, { scopes }) {
   function draw(query) {
     keyed(rows, shown, (memory) => JSON.stringify([memory.id, memory.version, memory.score, memory.valid_until]), row);
     const narrowed = isScoped() || kept.kind || kept.asOf || kept.knownAt;
-    fill(none, shown.length ? null : query ? empty("Nothing found.", "Say it in other words, or choose less narrowly.")
-      : narrowed ? empty("Nothing that fits.", "Choose less narrowly.")
-        : empty("Nothing is remembered yet.", "Agents store memories with the tool memory:store_memory. You can add one yourself, or import a file under Status and files."));
+    fill(none, shown.length ? null : query ? empty("No matching memories.", "Use other words, or change the filter.")
+      : narrowed ? empty("No matching memories.", "Change or clear the filter.")
+        : empty("No memories yet.", "Agents store memories with the tool memory:store_memory. You can add one yourself, or import a file under Status and files."));
   }
 
   const typed = () => {
@@ -71,10 +71,10 @@ export function openList(_, { scopes }) {
   for (const control of [kind, ended, asOf, knownAt]) control.addEventListener("change", changed);
   read();
 
-  const times = h("details", { class: "times", open: Boolean(kept.asOf || kept.knownAt || kept.ended) }, h("summary", null, "Other times"),
+  const times = h("details", { class: "times", open: Boolean(kept.asOf || kept.knownAt || kept.ended) }, h("summary", null, "Time filters"),
     h("div", { class: "field-row moments" },
-      field("True at", asOf, "Only what was true then."), field("As known at", knownAt, "As it stood in the memory then.")),
-    h("label", { class: "check" }, ended, h("span", null, "Also what is no longer true")));
+      field("True at", asOf, "Only memories that were true at this time."), field("As known at", knownAt, "Only versions that were stored at this time.")),
+    h("label", { class: "check" }, ended, h("span", null, "Include memories that are no longer true")));
   return {
     node: h("div", { class: "stack" },
       h("div", { class: "filters" }, search, kind, h("a", { class: "button", href: "#memory/new" }, "Add a memory")),
@@ -93,14 +93,14 @@ function row(memory) {
     names.length ? h("p", { class: "names" }, names.slice(0, MOST_NAMES).map((name) => h("a", { class: "name", href: entityHref(name) }, brief(name, 40))), names.length > MOST_NAMES ? h("span", { class: "muted" }, ` and ${names.length - MOST_NAMES} more`) : null) : null);
 }
 
-// Whether it holds now: "ended", "later", or nothing if it does.
+// The validity of a memory: "ended", "later", or null if it is true now.
 function state(memory) {
   const now = gatewayTime();
   if (Date.parse(memory.valid_until) <= now) return "ended";
   return Date.parse(memory.valid_from) > now ? "later" : null;
 }
 
-// When it is true, if that is said.
+// The period in which a memory is true, if it has one.
 export function validity(memory) {
   const how = state(memory);
   if (how === "ended") return h("span", { class: "warn-text" }, "no longer true since ", atTime(memory.valid_until));
@@ -109,11 +109,11 @@ export function validity(memory) {
   return memory.valid_from ? h("span", null, "true since ", atTime(memory.valid_from)) : null;
 }
 
-// How well it fits, and what found it.
+// The score of a result, and the reasons for the match.
 function why({ score, channels, why: reasons }) {
   const ways = WAYS.filter(([name]) => channels?.[name] !== undefined);
   const because = [...new Set([...list(reasons?.words), ...list(reasons?.entities)].map((word) => String(word).toLowerCase()))];
-  return h("div", { class: "why" }, h("meter", { min: "0", max: "1", value: score, "aria-label": "How well it fits" }), h("strong", null, number(Math.round(score * 100) / 100)),
+  return h("div", { class: "why" }, h("meter", { min: "0", max: "1", value: score, "aria-label": "Score" }), h("strong", null, number(Math.round(score * 100) / 100)),
     h("span", { class: "muted" }, "found by"), ways.map(([name, words]) => h("span", { class: "way", title: `${words}: ${channels[name]}` }, chip(words))),
     because.length ? h("span", { class: "muted" }, brief(because.join(", "), 80)) : null);
 }

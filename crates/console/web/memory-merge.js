@@ -1,4 +1,4 @@
-// Memories that say nearly the same: first to be looked at, then to be merged.
+// Duplicates: similar memories, previewed and then merged.
 
 import { diffView } from "./diff.js";
 import { button, empty, fill, h, problem, select } from "./dom.js";
@@ -8,12 +8,12 @@ import { confirm, notice } from "./notices.js";
 import { list } from "./payload.js";
 import { plural } from "./words.js";
 
-const ALIKE = [["0.97", "97 % alike or more"], ["0.9", "90 % alike or more"], ["0.8", "80 % alike or more"], ["0.7", "70 % alike or more"]];
+const ALIKE = [["0.97", "at least 97 % similar"], ["0.9", "at least 90 % similar"], ["0.8", "at least 80 % similar"], ["0.7", "at least 70 % similar"]];
 const GROUPS = 50;
 const kept = { alike: "0.9" };
 
 export function openMerge(_, { scopes }) {
-  const alike = select(ALIKE, kept.alike, { "aria-label": "How much alike" });
+  const alike = select(ALIKE, kept.alike, { "aria-label": "Similarity" });
   const body = h("div", { class: "stack", "aria-live": "polite" });
   let asked = 0;
 
@@ -22,7 +22,7 @@ export function openMerge(_, { scopes }) {
   async function read() {
     asked += 1;
     const mine = asked;
-    fill(body, h("p", { class: "muted" }, "Looking…"));
+    fill(body, h("p", { class: "muted" }, "Loading…"));
     try {
       const said = await ask("consolidate_memory", wanted());
       if (mine === asked) draw(said);
@@ -33,27 +33,27 @@ export function openMerge(_, { scopes }) {
 
   function draw({ plan, groups, count }) {
     if (!list(groups).length) {
-      fill(body, empty("No duplicates.", "No two memories of the same scope are that much alike."));
+      fill(body, empty("No duplicates.", "No two memories of the same scope are similar enough."));
       return;
     }
     const merge = button(`Merge ${plural(count, "memory", "memories")}…`, () => doing(merge, () => apply(plan, count)), { class: "primary" });
     fill(body,
-      h("div", { class: "list-head" }, h("p", null, `${plural(groups.length, "group")}. Of each, one is kept, and the others are marked as no longer true in its favour.${groups.length >= GROUPS ? " There may be more: look again afterwards." : ""}`), merge),
+      h("div", { class: "list-head" }, h("p", null, `${plural(groups.length, "group")}. In each, one memory is kept and supersedes the others, which are marked as no longer true.${groups.length >= GROUPS ? " There may be more: check again after the merge." : ""}`), merge),
       groups.map((group) => h("section", { class: "card group" },
         h("h2", null, h("span", { class: "muted" }, "Kept: "), h("a", { class: "row", href: memoryHref(group.keep.id) }, brief(group.keep.content))),
         h("ul", { class: "plain-list" }, list(group.merge).map((one) => h("li", null,
-          h("span", { class: "muted" }, `${Math.round(one.similarity * 100)} % alike: `), h("a", { class: "row", href: memoryHref(one.id) }, brief(one.content)),
+          h("span", { class: "muted" }, `${Math.round(one.similarity * 100)} % similar: `), h("a", { class: "row", href: memoryHref(one.id) }, brief(one.content)),
           isCut(group.keep) || isCut(one) ? whole(group.keep.id, one.id) : differing(group.keep.content, one.content)))))));
   }
 
   async function apply(plan, count) {
-    const agreed = await confirm({ title: "Merge them?", text: `${plural(count, "memory is", "memories are")} marked as no longer true, each in favour of the one that is kept, which then mentions all that they did. They are not removed.`, yes: "Merge" });
+    const agreed = await confirm({ title: "Merge these memories?", text: `${plural(count, "memory is", "memories are")} marked as no longer true and superseded by the one that is kept, which takes over their mentions. Nothing is deleted.`, yes: "Merge" });
     if (!agreed) return;
     try {
       await ask("consolidate_memory", { ...wanted(), apply: plan });
       notice("Merged.", "good");
     } finally {
-      // A plan that is out of date is not done: here is the new one.
+      // The gateway rejects an outdated plan: read the new one.
       read();
     }
   }
@@ -67,18 +67,18 @@ export function openMerge(_, { scopes }) {
 }
 
 function differing(keep, other, open = false) {
-  if (keep === other) return h("p", { class: "muted small-text" }, "Word for word the same.");
-  return h("details", { open }, h("summary", null, "What differs"), diffView(keep, other, "From the one that is kept to this one"));
+  if (keep === other) return h("p", { class: "muted small-text" }, "The texts are identical.");
+  return h("details", { open }, h("summary", null, "Differences"), diffView(keep, other, "Changes from the kept memory to this one"));
 }
 
-// The preview tells only the beginning of what is long.
+// The preview truncates long content.
 function isCut({ content }) {
   return content.length > 250 && content.endsWith("…");
 }
 
 function whole(...ids) {
   const place = h("div");
-  const look = button("Compare the whole texts", () => doing(look, async () => {
+  const look = button("Compare the full texts", () => doing(look, async () => {
     const [keep, other] = await Promise.all(ids.map((id) => ask("get_memory", { id })));
     fill(place, differing(keep.content, other.content, true));
   }), { class: "quiet small" });

@@ -1,4 +1,4 @@
-// One memory: what it says, whose it is, both its times, and how it came to be so.
+// One memory: its content, scope, times and history.
 
 import { diffView } from "./diff.js";
 import { button, empty, field, fill, h, problem } from "./dom.js";
@@ -19,19 +19,19 @@ export function openOne([id = ""]) {
       const memory = await ask("get_memory", { id, history: true });
       if (!closed) draw(memory);
     } catch (error) {
-      if (!closed) fill(body, error.body?.kind === "not_found" ? empty("There is no such memory.", "It may have been forgotten.") : problem(error));
+      if (!closed) fill(body, error.body?.kind === "not_found" ? empty("Memory not found.", "It may have been deleted.") : problem(error));
     }
   }
 
   function draw(memory) {
-    const heading = h("h2", { tabindex: "-1" }, "A memory");
+    const heading = h("h2", { tabindex: "-1" }, "Memory");
     const edit = button("Edit", () => {
-      const form = memoryForm(memory, { done: (said) => { notice("Changed.", "good"); if (said) read(); }, cancel: () => draw(memory) });
+      const form = memoryForm(memory, { done: (said) => { notice("Saved.", "good"); if (said) read(); }, cancel: () => draw(memory) });
       fill(body, h("section", { class: "card" }, h("h2", null, "Edit"), form.node));
       form.focus();
     });
     const over = button("No longer true…", () => doing(over, () => invalidate(memory, read)));
-    const forget = button("Forget…", () => doing(forget, () => remove(memory)), { class: "danger" });
+    const forget = button("Delete…", () => doing(forget, () => remove(memory)), { class: "danger" });
     fill(body,
       h("section", { class: "card" }, h("div", { class: "card-head" }, heading, h("div", { class: "buttons" }, edit, over, forget)),
         ended(memory), longText(memory.content, { class: "text memory-text", "aria-label": "Content" }, WHOLE), facts(memory)),
@@ -46,7 +46,7 @@ export function openOne([id = ""]) {
 function ended(memory) {
   if (!memory.valid_until) return null;
   return h("div", { class: "callout", "data-tone": "warn" }, h("p", null, validity(memory), memory.reason ? [": ", memory.reason] : "."),
-    memory.superseded_by ? h("p", null, "In its place: ", h("a", { href: memoryHref(memory.superseded_by) }, "the memory that supersedes it")) : null);
+    memory.superseded_by ? h("p", null, "Superseded by ", h("a", { href: memoryHref(memory.superseded_by) }, "another memory")) : null);
 }
 
 function facts(memory) {
@@ -58,7 +58,7 @@ function facts(memory) {
     ["Known", span(memory.learned_at, memory.learned_until)],
     ...PARTS.filter(([name]) => memory[name] !== undefined).map(([name, words]) => [words, memory[name]]),
     ["Version", number(memory.version)],
-    ["Id", h("code", null, memory.id)],
+    ["ID", h("code", null, memory.id)],
   ];
   return [
     h("dl", { class: "facts" }, rows.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
@@ -67,7 +67,7 @@ function facts(memory) {
   ];
 }
 
-// From when until when.
+// A period, in words.
 function span(from, until, unsaid) {
   if (!from && !until) return unsaid;
   return [from ? ["since ", atTime(from)] : null, until ? [" until ", atTime(until)] : null];
@@ -80,14 +80,14 @@ function time(at) {
   return atTime(at);
 }
 
-// Every version, the newest first, with what was different in the one before.
+// All versions, newest first, each with its changes from the previous one.
 function history(versions) {
   if (!versions.length) return null;
   const newest = versions.toReversed();
   return h("section", { class: "card", "aria-labelledby": "history-title" }, h("h2", { id: "history-title" }, "History"),
     h("ol", { class: "history" }, newest.map((version, at) => {
       const before = newest[at + 1];
-      return h("li", null, h("h3", null, `Version ${version.version}`, at === 0 ? h("span", { class: "muted" }, " as it is now") : null),
+      return h("li", null, h("h3", null, `Version ${version.version}`, at === 0 ? h("span", { class: "muted" }, " (current)") : null),
         h("p", { class: "muted small-text" }, "Known ", span(version.learned_at, version.learned_until), " · true ", span(version.valid_from, version.valid_until, "always"), " · ", agoTime(version.learned_at)),
         before ? changes(before, version) : longText(version.content, { class: "text" }));
     })));
@@ -95,11 +95,11 @@ function history(versions) {
 
 function changes(before, after) {
   const differing = FIELDS.filter(([name]) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
-  const shown = (value, words) => (value === undefined ? "nothing" : words(value));
+  const shown = (value, words) => (value === undefined ? "none" : words(value));
   return [
-    before.content === after.content ? null : diffView(before.content, after.content, "What was changed in the content"),
+    before.content === after.content ? null : diffView(before.content, after.content, "Changes to the content"),
     differing.length ? h("ul", { class: "plain-list" }, differing.map(([name, title, words]) => h("li", null, `${title}: `, h("del", null, shown(before[name], words)), " → ", h("ins", null, shown(after[name], words))))) : null,
-    before.content === after.content && !differing.length ? h("p", { class: "muted" }, "Nothing else was changed.") : null,
+    before.content === after.content && !differing.length ? h("p", { class: "muted" }, "No changes.") : null,
   ];
 }
 
@@ -108,10 +108,10 @@ async function invalidate(memory, done) {
   const until = timeInput(undefined, {});
   const by = h("input", { type: "text", maxlength: 512, autocomplete: "off", spellcheck: "false" });
   const agreed = await confirm({
-    title: "No longer true?",
-    text: "It is kept, and can be asked for as what was true before; it is not found any more when somebody asks what is true.",
-    detail: h("div", { class: "form" }, field("Why (optional)", reason), field("Since when (optional)", until, "From now on, if you say nothing."), field("Id of the memory that takes its place (optional)", by)),
-    yes: "It is no longer true",
+    title: "Mark as no longer true?",
+    text: "The memory is kept, but hidden by default.",
+    detail: h("div", { class: "form" }, field("Reason (optional)", reason), field("True until (optional)", until, "Defaults to the current time."), field("ID of the memory that supersedes it (optional)", by)),
+    yes: "Mark as no longer true",
   });
   if (!agreed) return;
   await ask("invalidate", { id: memory.id, reason: reason.value.trim(), valid_until: fromField(until), superseded_by: by.value.trim() });
@@ -121,14 +121,14 @@ async function invalidate(memory, done) {
 
 async function remove(memory) {
   const agreed = await confirm({
-    title: "Forget this memory?",
+    title: "Delete this memory?",
     detail: h("blockquote", { class: "quote" }, brief(memory.content)),
-    text: "It is removed for good, with its whole history. If it is only no longer true, mark it so instead.",
-    yes: "Forget it",
+    text: "This deletes the memory and its history, and cannot be undone. If it is only outdated, mark it as no longer true instead.",
+    yes: "Delete memory",
     danger: true,
   });
   if (!agreed) return;
   await ask("delete_memory", { id: memory.id });
-  notice("Forgotten.", "good");
+  notice("Deleted.", "good");
   location.hash = "#memory";
 }

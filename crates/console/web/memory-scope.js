@@ -1,12 +1,12 @@
-// Whose memories are meant: a choice of namespace, user, agent and run, of those that there are.
+// The scope filter: namespace, user, agent and run, from the existing scopes.
 
 import { fill, h, newId } from "./dom.js";
 import { PARTS } from "./memory-tools.js";
 import { number } from "./words.js";
 
-// What was chosen is still so when somebody comes back.
+// The selection is kept between pages.
 const chosen = { namespace: "", user_id: "", agent_id: "", run_id: "" };
-// So many scopes are told at most: with more, a name may also be typed.
+// The most scopes that the memory lists. With more, the filter is a text field.
 const MOST_TOLD = 500;
 
 export function chosenScope() {
@@ -17,7 +17,7 @@ export function isScoped() {
   return Object.values(chosen).some(Boolean);
 }
 
-// scopeFilter(scopes, changed) → the controls, or nothing if no memory has a scope
+// scopeFilter(scopes, changed) → the controls, or null if no memory has a scope
 export function scopeFilter(scopes, changed) {
   const used = PARTS.filter(([name]) => chosen[name] || scopes.some((scope) => scope[name] !== undefined));
   if (!used.length) return null;
@@ -34,7 +34,7 @@ export function scopeFilter(scopes, changed) {
     if (isCut) return;
     for (const [name, words] of used) {
       const counts = values(scopes, name);
-      // What is chosen stays there to be seen, even if nothing is left of it.
+      // The selected value stays in the list, even if no memory has it.
       if (chosen[name] && !counts.has(chosen[name])) counts.set(chosen[name], 0);
       const options = [...counts].sort(([a], [b]) => a.localeCompare(b));
       const control = controls.get(name);
@@ -44,10 +44,10 @@ export function scopeFilter(scopes, changed) {
   }
 
   draw();
-  return h("div", { class: "filters scope", role: "group", "aria-label": "Whose memories" }, [...controls.values()]);
+  return h("div", { class: "filters scope", role: "group", "aria-label": "Scope" }, [...controls.values()]);
 }
 
-// The values of one part among scopes that fit what is chosen of the others, and how many memories each has.
+// The values of one part in the scopes that match the other selected parts, each with its number of memories.
 function values(scopes, name) {
   const counts = new Map();
   for (const scope of scopes) {
@@ -63,7 +63,7 @@ function typed(name, words, scopes, change) {
   return h("span", { class: "typed" }, input, options);
 }
 
-// A field for a name, which offers those that there are.
+// A field for a name, which suggests the existing ones.
 export function nameInput(name, scopes, props) {
   const id = newId("names");
   const names = [...new Set(scopes.map((scope) => scope[name]).filter((value) => value !== undefined))];

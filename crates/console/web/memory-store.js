@@ -1,4 +1,4 @@
-// How the memory is: its store, its index, its model of meaning, and how much it holds; and files out and in.
+// The status of the memory: its store, index, embeddings and size; and export and import.
 
 import { path, post } from "./api.js";
 import { add, button, fill, h, problem } from "./dom.js";
@@ -12,33 +12,33 @@ import { bytes, number, plural } from "./words.js";
 const PATIENCE_MS = 15 * 60_000;
 const MOST_PROBLEMS = 50;
 const NAMES = { __proto__: null, store: "Store", index: "Index", embeddings: "Embeddings" };
-const SAYS = { __proto__: null, off: "There is no embedding model: memories are found by words and mentions.", loading: "The model is loading.", filling: "Embeddings of what is stored are being computed." };
+const SAYS = { __proto__: null, off: "There is no embedding model: memories are found by words and mentions.", loading: "The model is loading.", filling: "The embeddings of stored memories are being computed." };
 
-// What is wrong, or not ready yet, and what to do about it; nothing if all is well.
+// The parts that failed or are starting, with advice; empty if all are ready.
 export function troubles(status) {
   const wrong = Object.keys(NAMES).map((name) => [name, status.parts?.[name]]).filter(([, part]) => part?.state === "error" || part?.state === "initializing");
-  // Without the store nothing else can work either.
+  // Without the store, the other parts cannot work.
   return (wrong[0]?.[0] === "store" ? wrong.slice(0, 1) : wrong).map(([name, part]) => h("div", { class: part.state === "error" && name === "store" ? "callout loud" : "callout", "data-tone": part.state === "error" ? "bad" : "warn", role: part.state === "error" ? "alert" : "status" },
-    h("p", null, h("strong", null, part.state === "error" ? `${NAMES[name] ?? name}: it does not work. ` : `${NAMES[name] ?? name}: it is not ready yet. `), part.message),
+    h("p", null, h("strong", null, part.state === "error" ? `${NAMES[name] ?? name}: not working. ` : `${NAMES[name] ?? name}: starting. `), part.message),
     part.action ? h("p", null, h("strong", null, "What you can do: "), part.action) : null));
 }
 
-// What can be done about a damaged file: bring back what can be read of it, or begin without it.
+// The actions for a damaged file: recover its readable part, or start empty.
 export function mending(done) {
   const mend = async (discard) => {
     const said = await post(path("memory", "repair"), { discard }, { patience: PATIENCE_MS });
     const problems = list(said.problems);
-    const found = `${plural(said.versions, "version")} of memories, ${plural(said.entities, "entity", "entities")} and ${plural(said.relations, "relation")} were brought back.`;
-    notice(discard ? "The memory starts empty." : found, "good");
-    done(problems.length ? h("div", { class: "callout", "data-tone": "warn" }, h("p", null, found, " Not everything could be read:"), h("ul", null, problems.slice(0, MOST_PROBLEMS).map((text) => h("li", null, text)))) : null);
+    const found = `${plural(said.versions, "version")} of memories, ${plural(said.entities, "entity", "entities")} and ${plural(said.relations, "relation")} were recovered.`;
+    notice(discard ? "The memory is now empty. The damaged file is kept." : found, "good");
+    done(problems.length ? h("div", { class: "callout", "data-tone": "warn" }, h("p", null, found, " Some parts could not be read:"), h("ul", null, problems.slice(0, MOST_PROBLEMS).map((text) => h("li", null, text)))) : null);
   };
-  const repair = button("Bring back what can be read", () => doing(repair, () => mend(false)), { class: "primary" });
-  const discard = button("Begin without them…", () => doing(discard, async () => {
-    const agreed = await confirm({ title: "Begin without the memories?", text: "What is in the damaged file is not brought back. The file itself is kept.", yes: "Begin without them", danger: true });
+  const repair = button("Recover readable memories", () => doing(repair, () => mend(false)), { class: "primary" });
+  const discard = button("Start empty…", () => doing(discard, async () => {
+    const agreed = await confirm({ title: "Start with an empty memory?", text: "The memories in the damaged file are not recovered. The file is kept.", yes: "Start empty", danger: true });
     if (agreed) await mend(true);
   }), { class: "danger" });
   return h("section", { class: "card", "aria-labelledby": "mend-title" }, h("h2", { id: "mend-title" }, "The file is damaged"),
-    h("p", null, "It was put aside, and nothing of it is lost by waiting. Agents cannot use the memory until you have decided."), h("div", { class: "buttons" }, repair, discard));
+    h("p", null, "It was set aside, and is kept. Agents cannot use the memory until you decide."), h("div", { class: "buttons" }, repair, discard));
 }
 
 export function openStore(_, first) {
@@ -47,11 +47,11 @@ export function openStore(_, first) {
 
   function draw(status) {
     const parts = status.parts ?? {};
-    const rows = [["Memories, ended ones too", number(status.memories)], ["Versions", number(status.versions)], ["People and things", number(status.entities)], ["Relations", number(status.relations)],
-      ["Embeddings", `${number(parts.embeddings?.embedded)}${parts.embeddings?.waiting ? `, ${number(parts.embeddings.waiting)} to go` : ""}`],
+    const rows = [["Memories, including ended ones", number(status.memories)], ["Versions", number(status.versions)], ["Entities", number(status.entities)], ["Relations", number(status.relations)],
+      ["Embeddings", `${number(parts.embeddings?.embedded)}${parts.embeddings?.waiting ? `, ${number(parts.embeddings.waiting)} pending` : ""}`],
       ["Embedding model", parts.embeddings?.model ? h("code", null, parts.embeddings.model) : "none"],
-      ["Index in memory", parts.index?.bytes ? bytes(parts.index.bytes) : "not built yet"],
-      ["Finds names in memories", status.extraction ? "yes" : "no"]];
+      ["Index size", parts.index?.bytes ? bytes(parts.index.bytes) : "not built yet"],
+      ["Entity extraction", status.extraction ? "yes" : "no"]];
     fill(facts,
       h("dl", { class: "facts" }, rows.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
       h("ul", { class: "part-list" }, Object.keys(NAMES).filter((name) => parts[name]).map((name) => [name, parts[name]]).map(([name, part]) => {

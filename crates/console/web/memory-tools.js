@@ -1,4 +1,4 @@
-// Calls the tools of the built-in memory, and knows whether it is there.
+// Calls the tools of the built-in memory, and detects its presence.
 
 import { path, post, Problem } from "./api.js";
 import { h } from "./dom.js";
@@ -6,12 +6,12 @@ import { notice } from "./notices.js";
 import { on, state } from "./store.js";
 
 const SERVER = "memory";
-// A rule may have a person asked first.
+// A rule may require approval first.
 const PATIENCE_MS = 15 * 60_000;
 export const PARTS = [["namespace", "Namespace"], ["user_id", "User"], ["agent_id", "Agent"], ["run_id", "Run"]];
-export const KINDS = [["semantic", "Fact"], ["episodic", "Event"], ["procedural", "Way of doing"]];
+export const KINDS = [["semantic", "Fact"], ["episodic", "Event"], ["procedural", "Procedure"]];
 
-// Whether the built-in memory is there: "here", "off", "disabled", "replaced", or nothing while that is not known.
+// The presence of the built-in memory: "here", "off", "disabled", "replaced", or null while it is unknown.
 export function presence() {
   if (!state.status) return null;
   const server = state.status.servers.find((other) => other.name === SERVER);
@@ -20,12 +20,12 @@ export function presence() {
   return server.enabled === false ? "disabled" : "here";
 }
 
-// ask("recall", {query: "…"}) → what the tool gives; what is undefined or empty is not sent. Tools that only read are
-// called for the page, and are not in the activity.
+// ask("recall", {query: "…"}) → the result of the tool; undefined or empty arguments are not sent. Calls of read-only
+// tools for the page are not in the activity.
 export async function ask(tool, wanted = {}) {
   const sent = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined && value !== ""));
   const off = on("approvals", ({ approval, isNew }) => {
-    if (isNew && approval?.kind === "tool_call" && approval.server === SERVER) notice("A rule asks a person before this is done: it waits under Approvals.");
+    if (isNew && approval?.kind === "tool_call" && approval.server === SERVER) notice("A rule requires approval for this call: decide under Approvals.");
   });
   try {
     const answer = await post(path("tools", "call"), { name: `${SERVER}:${tool}`, arguments: sent, page: true }, { patience: PATIENCE_MS });
@@ -37,7 +37,7 @@ export async function ask(tool, wanted = {}) {
   }
 }
 
-// Runs what somebody wants done, with the button off meanwhile; what goes wrong is told.
+// Runs an action of the user with the button disabled, and reports errors.
 export async function doing(button, act) {
   button.disabled = true;
   try {
@@ -62,19 +62,19 @@ export function entityHref(nameOrId) {
   return `#memory/graph/${encodeURIComponent(nameOrId)}`;
 }
 
-// The beginning of a content, on one line.
+// The beginning of a text, on one line.
 export function brief(content, most = 240) {
   const text = String(content ?? "").slice(0, 4 * most).replace(/\s+/g, " ").trim();
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-// Whose a memory is, each part with its name.
+// The scope of a memory, each part with its name.
 export function scopeWords(memory) {
   const parts = PARTS.filter(([name]) => memory[name] !== undefined);
   return parts.map(([name, words]) => h("span", { class: "of" }, h("span", { class: "muted" }, `${words.toLowerCase()} `), memory[name]));
 }
 
-// A time for a field, in the time zone of who reads it, and back.
+// Converts a time to a field in the user's time zone, and back.
 export function toField(time) {
   const date = new Date(time ?? NaN);
   if (Number.isNaN(date.getTime())) return "";

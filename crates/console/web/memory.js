@@ -1,4 +1,4 @@
-// Memory: what agents should not forget. Whether it is there and well, and which part of it is shown.
+// Memory: its presence, its health, and the selected view.
 
 import { button, fill, h, heading, problem } from "./dom.js";
 import { openGraph } from "./memory-graph.js";
@@ -28,7 +28,7 @@ export function open([name = "list", ...rest]) {
   let closed = false;
   let again = null;
   let wait = AGAIN_MS;
-  // Whether what is wrong with the store stands there.
+  // True while the page shows the failure of the store.
   let isTold = false;
 
   function draw() {
@@ -43,7 +43,7 @@ export function open([name = "list", ...rest]) {
     else fill(place, ABSENT[now]());
   }
 
-  // How it is, before anything of it is read: what is damaged is said, and what is starting is waited for.
+  // Reads the status before anything else: reports damage, and waits for parts that are starting.
   async function read() {
     let status;
     try {
@@ -60,7 +60,7 @@ export function open([name = "list", ...rest]) {
     if (notes.dataset.shown !== key) fill(notes, troubles(status));
     notes.dataset.shown = key;
     const store = status.parts?.store?.state;
-    // Whatever mends itself is seen to be well again.
+    // Polls until all parts have recovered.
     clearTimeout(again);
     if (Object.values(status.parts ?? {}).some((part) => UNSETTLED.has(part.state))) again = setTimeout(read, wait);
     wait = Math.min(wait * 1.5, LATEST_MS);
@@ -95,9 +95,9 @@ export function open([name = "list", ...rest]) {
 }
 
 const ABSENT = {
-  off: () => absent("The memory is switched off.", "The configuration says so. To switch it on, write this into it, or take the key out:", "\"memory\": { \"enabled\": true }"),
-  disabled: () => absent("The memory is disabled.", "Enable the server “memory” under Servers to use it again. What it remembers is kept."),
-  replaced: () => absent("Another server has taken its place.", "A server of the configuration is called “memory”, so that the built-in memory is not offered. Give that server another name to use the built-in one. The tools of the server are under Tools."),
+  off: () => absent("The memory is disabled in the configuration.", "To enable it, write this into the configuration, or remove the key:", "\"memory\": { \"enabled\": true }"),
+  disabled: () => absent("The memory is disabled.", "To use it again, enable the server “memory” under Servers. Its memories are kept."),
+  replaced: () => absent("Another server replaces the built-in memory.", "A server in the configuration is named “memory”. To use the built-in memory, rename that server. Its tools are under Tools."),
 };
 
 function absent(title, text, command) {

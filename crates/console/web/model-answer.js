@@ -1,5 +1,5 @@
-// A server asks for an answer of a model: the conversation as it would be sent, to be read, changed,
-// approved or rejected; the model's answer, to be checked before it is delivered; or one's own answer.
+// A sampling request: the conversation for the model, which the user can edit, approve or reject; the review of the
+// model's answer before it is delivered; or the user's own answer.
 
 import { get, path } from "./api.js";
 import { arrange, keysTo, panel, readFirst, rejection, rememberFields } from "./decide.js";
@@ -23,40 +23,40 @@ function who(one) {
   return WHO.get(one?.role) ?? (plain(one?.role) || "?");
 }
 
-// Whole, where somebody decides about it.
+// A part that a decision depends on, shown in full.
 function whole(part) {
   return block(part, WHOLE);
 }
 
-// The conversation, to be read; `none` if there is no model that it could be sent to.
+// The conversation, read-only; `none` if no model is configured.
 function conversation(request, none = false) {
   const preferences = request.modelPreferences ?? {};
   const wishes = list(preferences.hints).map((hint) => plain(hint?.name)).filter(Boolean).join(", ");
   const settings = [
-    // Which one it is, is settled by the gateway: a person's choice, else one of the configured ones that fits.
-    ["Model", none ? null : plain(request.model) || `as configured${wishes ? `; the server would like ${wishes}` : ""}`],
-    ["Prefers", ["intelligence", "speed", "cost"].filter((what) => preferences[`${what}Priority`] > 0).map((what) => `${what} ${preferences[`${what}Priority`]}`).join(", ") || null],
-    ["Most tokens", request.maxTokens], ["Temperature", request.temperature],
-    ["Stops at", list(request.stopSequences).map((one) => JSON.stringify(one)).join(", ") || null],
-    ["Wants context of", request.includeContext && request.includeContext !== "none" ? request.includeContext : null],
+    // The gateway selects the model: the approver's choice, or a configured one that matches.
+    ["Model", none ? null : plain(request.model) || `as configured${wishes ? `; the server prefers ${wishes}` : ""}`],
+    ["Priorities", ["intelligence", "speed", "cost"].filter((what) => preferences[`${what}Priority`] > 0).map((what) => `${what} ${preferences[`${what}Priority`]}`).join(", ") || null],
+    ["Max. tokens", request.maxTokens], ["Temperature", request.temperature],
+    ["Stop sequences", list(request.stopSequences).map((one) => JSON.stringify(one)).join(", ") || null],
+    ["Requested context", request.includeContext && request.includeContext !== "none" ? request.includeContext : null],
   ].filter(([, value]) => value !== undefined && value !== null);
-  const title = none ? "What the server asks of a model" : "What would be sent to the model";
+  const title = none ? "Request for a model" : "Request to the model";
   return h("section", { class: "card", "aria-label": title },
     h("h3", null, title),
     settings.length ? h("dl", { class: "facts inline" }, settings.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, plain(value))))) : null,
     h("ol", { class: "talk" },
       request.systemPrompt ? message("system", "System prompt", longText(plain(request.systemPrompt), { class: "text" }, WHOLE)) : null,
       list(request.messages).map((one) => message(one?.role, who(one), blocks(one?.content).map(whole)))),
-    list(request.tools).length ? h("details", { open: true }, h("summary", null, `Tools that the model may ask for (${request.tools.length})`), json(request.tools, "Tools", WHOLE)) : null);
+    list(request.tools).length ? h("details", { open: true }, h("summary", null, `Tools that the model may use (${request.tools.length})`), json(request.tools, "Tools", WHOLE)) : null);
 }
 
 function message(role, who, ...content) {
   return h("li", { class: "talk-turn", "data-kind": role === "user" || role === "assistant" ? role : "system" }, h("span", { class: "talk-who" }, who), h("div", { class: "talk-text" }, content));
 }
 
-// The same as plain lines, to compare two of them.
+// The conversation as plain text, for comparison.
 export function asText(request) {
-  const lines = [`model: ${plain(request.model) || "(as configured)"}`, `most tokens: ${plain(request.maxTokens) || "–"}`, `temperature: ${plain(request.temperature) || "–"}`, `stops at: ${list(request.stopSequences).map((one) => JSON.stringify(one)).join(", ") || "–"}`, "", "system prompt", plain(request.systemPrompt) || "(none)"];
+  const lines = [`model: ${plain(request.model) || "(as configured)"}`, `max. tokens: ${plain(request.maxTokens) || "–"}`, `temperature: ${plain(request.temperature) || "–"}`, `stop sequences: ${list(request.stopSequences).map((one) => JSON.stringify(one)).join(", ") || "–"}`, "", "system prompt", plain(request.systemPrompt) || "(none)"];
   for (const one of list(request.messages)) {
     lines.push("", who(one), ...blocks(one?.content).map((part) => (part?.type === "text" ? plain(part.text) : `(${plain(part?.type) || "content"})`)));
   }
@@ -84,7 +84,7 @@ function ask(approval, request) {
 
   function edit() {
     editor = editor ? null : editRequest(request, drawChanges);
-    say(editButton, editor ? "Stop editing" : "Edit");
+    say(editButton, editor ? "Cancel editing" : "Edit");
     fill(shown, editor?.node ?? reading);
     first.look();
     drawChanges();
@@ -106,7 +106,7 @@ function ask(approval, request) {
   const toModel = [remember.node, approve, editButton, written.toggle];
   const show = (is) => toModel.forEach((part) => { part.hidden = !is; });
   if (lacksModel(approval)) {
-    // Without a model there is nothing to approve, unless one has been configured since the request came.
+    // Without a model, the request cannot be approved, unless one was configured after it arrived.
     show(false);
     written.open();
     get(path("config")).then(({ config }) => config?.sampling?.provider && show(true), () => {});
@@ -125,13 +125,13 @@ function ask(approval, request) {
   };
 }
 
-// A text of the person in the place of the model's.
+// An answer of the user in place of the model's.
 function ownAnswer(own) {
   const text = h("textarea", { rows: 6, id: newId("own-answer") });
-  const give = () => (text.value.trim() ? own.decide("respond", { text: text.value }) : own.fail("Write your answer first."));
+  const give = () => (text.value.trim() ? own.decide("respond", { text: text.value }) : own.fail("Enter your answer first."));
   const send = own.button("Send answer", give, { class: "primary" });
-  const node = h("div", { class: "own-answer", hidden: true }, field("Your answer", text, "It is given to the server in the place of a model's answer. No model is asked."), send);
-  // Here the keys that approve elsewhere send what was written.
+  const node = h("div", { class: "own-answer", hidden: true }, field("Your answer", text, "The server receives it in place of a model's answer. No model is called."), send);
+  // Here, the keys that approve elsewhere send the answer.
   text.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
     event.stopPropagation();
@@ -149,14 +149,14 @@ function ownAnswer(own) {
   return { node, toggle, open: () => open(true), focus: () => text.focus(), text: () => text.value };
 }
 
-// Everything of the request that may be changed, in fields.
+// Fields for the parts of the request that can be edited.
 function editRequest(request, changed) {
   const system = h("textarea", { rows: 3, value: plain(request.systemPrompt) });
   const systemBefore = system.value;
   const model = h("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "as configured", value: "" });
   const tokens = h("input", { type: "text", inputmode: "numeric", autocomplete: "off", value: plain(request.maxTokens) });
-  const temperature = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", placeholder: "as the model has it", value: plain(request.temperature) });
-  const stops = h("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "nowhere", value: request.stopSequences === undefined ? "" : JSON.stringify(request.stopSequences) });
+  const temperature = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", placeholder: "default of the model", value: plain(request.temperature) });
+  const stops = h("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "none", value: request.stopSequences === undefined ? "" : JSON.stringify(request.stopSequences) });
   const stopsBefore = stops.value;
   const readStops = () => {
     try {
@@ -169,8 +169,8 @@ function editRequest(request, changed) {
   const turns = list(request.messages).map((one, at) => {
     const leave = h("input", { type: "checkbox" });
     const parts = blocks(one?.content).map((part) => (part?.type === "text" ? { part, area: h("textarea", { rows: Math.min(14, plain(part.text).split("\n").length + 2), value: plain(part.text), "aria-label": `Message ${at + 1}, ${who(one)}` }) } : { part }));
-    const node = message(one?.role, who(one), parts.map(({ part, area }) => area ?? whole(part)), h("label", { class: "check small-text" }, leave, h("span", null, "Leave this message out")));
-    // A field writes line ends in its own way: what was not touched is sent as it came.
+    const node = message(one?.role, who(one), parts.map(({ part, area }) => area ?? whole(part)), h("label", { class: "check small-text" }, leave, h("span", null, "Omit this message")));
+    // A field changes line ends: unchanged text is sent verbatim.
     for (const part of parts) part.start = part.area?.value;
     const touched = ({ area, start }) => area && area.value !== start;
     const read = () => {
@@ -179,8 +179,8 @@ function editRequest(request, changed) {
     };
     return { leave, node, read, changed: () => leave.checked || parts.some(touched) };
   });
-  const node = h("section", { class: "card", "aria-label": "Edit what is sent to the model" }, h("h3", null, "Edit what is sent to the model"),
-    h("div", { class: "field-row" }, field("Model", model), field("Most tokens", tokens), field("Temperature", temperature), field("Stops at (JSON)", stops)),
+  const node = h("section", { class: "card", "aria-label": "Edit the request to the model" }, h("h3", null, "Edit the request to the model"),
+    h("div", { class: "field-row" }, field("Model", model), field("Max. tokens", tokens), field("Temperature", temperature), field("Stop sequences (JSON)", stops)),
     field("System prompt", system), h("ol", { class: "talk" }, turns.map((turn) => turn.node)));
   node.addEventListener("input", changed);
   node.addEventListener("change", changed);
@@ -190,16 +190,16 @@ function editRequest(request, changed) {
     node,
     problem() {
       const [most, warmth] = [asNumber(tokens), asNumber(temperature)];
-      if (most !== undefined && !(Number.isInteger(most) && most > 0)) return "The most tokens have to be a whole number above 0.";
-      if (warmth !== undefined && !(warmth >= 0 && warmth <= 2)) return "The temperature has to be a number from 0 to 2.";
-      // What the server asked for can be changed, and not be taken out.
-      if (most === undefined && request.maxTokens !== undefined) return `The most tokens cannot be left empty; the server asked for ${plain(request.maxTokens)}.`;
-      if (warmth === undefined && request.temperature !== undefined) return `The temperature cannot be left empty; the server asked for ${plain(request.temperature)}.`;
-      if (stops.value !== stopsBefore && !readStops()) return "Where it stops has to be a JSON list of texts, such as [\"END\"].";
-      if (turns.length && turns.every((turn) => turn.leave.checked)) return "At least one message has to stay.";
+      if (most !== undefined && !(Number.isInteger(most) && most > 0)) return "Max. tokens must be a whole number greater than 0.";
+      if (warmth !== undefined && !(warmth >= 0 && warmth <= 2)) return "The temperature must be a number from 0 to 2.";
+      // Values that the server set can be changed, but not removed.
+      if (most === undefined && request.maxTokens !== undefined) return `Max. tokens cannot be empty; the server requested ${plain(request.maxTokens)}.`;
+      if (warmth === undefined && request.temperature !== undefined) return `The temperature cannot be empty; the server requested ${plain(request.temperature)}.`;
+      if (stops.value !== stopsBefore && !readStops()) return "Stop sequences must be a JSON array of strings, such as [\"END\"].";
+      if (turns.length && turns.every((turn) => turn.leave.checked)) return "Keep at least one message.";
       return null;
     },
-    // Only what is not as it was.
+    // Only the changed parts.
     edits() {
       const edits = {};
       if (turns.some((turn) => turn.changed())) edits.messages = turns.filter((turn) => !turn.leave.checked).map((turn) => turn.read());
@@ -217,7 +217,7 @@ export function textOf(result) {
   return blocks(result?.content).map((part) => (part?.type === "text" ? plain(part.text) : "")).filter(Boolean).join("\n");
 }
 
-// The model has answered; a person looks at the answer before it goes out.
+// The review of the model's answer before it is delivered.
 function review(approval, request) {
   const own = panel(approval);
   const before = textOf(approval.draft);
@@ -236,7 +236,7 @@ function review(approval, request) {
   function edit() {
     editing = !editing;
     if (!editing) area.value = before;
-    say(editButton, editing ? "Stop editing" : "Edit");
+    say(editButton, editing ? "Cancel editing" : "Edit");
     fill(shown, editing ? area : reading);
     first.look();
     drawChanges();
@@ -251,6 +251,6 @@ function review(approval, request) {
   const node = h("div", { class: "stack" },
     h("section", { class: "card answer" }, h("h3", null, "The model's answer, before it is delivered"), approval.usage ? h("p", { class: "muted" }, usageWords(approval.usage)) : approval.draft?.model ? h("p", { class: "muted" }, plain(approval.draft.model)) : null, shown),
     arrange(own, changes, first.node, h("div", { class: "decide-row" }, approve, editButton, reject.node)),
-    h("details", null, h("summary", null, "What the model was sent"), conversation({ ...request, ...approval.decision?.edits })));
+    h("details", null, h("summary", null, "Request to the model"), conversation({ ...request, ...approval.decision?.edits })));
   return { node, own, dirty: changed, keys: { ...keysTo(approve, accept, shown), e: () => (editing ? area.focus() : edit()), r: reject.focus } };
 }

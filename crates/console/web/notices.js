@@ -1,5 +1,5 @@
-// How somebody is told: short notices, words for screen readers, the number in the title and on the
-// icon of the tab, and notifications of the desktop for those who want them.
+// Notices, announcements for screen readers, the count in the title and the icon of the tab, and desktop
+// notifications.
 
 import { add, button, h, prose, say, spelled } from "./dom.js";
 import { details, sentence } from "./marks.js";
@@ -11,7 +11,7 @@ const MOST_NOTICES = 3;
 const FRESH_MS = 500;
 const born = new WeakMap();
 
-// A notice at the edge of the page; tone "good", "bad" or nothing.
+// A notice at the edge of the page; the tone is "good", "bad" or undefined.
 export function notice(text, tone) {
   const node = h("div", { class: "notice", "data-tone": tone, role: tone === "bad" ? "alert" : "status" }, h("span", null, prose(text)));
   born.set(node, performance.now());
@@ -20,11 +20,11 @@ export function notice(text, tone) {
   const place = document.getElementById("notices");
   place.append(node);
   while (place.childElementCount > MOST_NOTICES) place.firstElementChild.remove();
-  // What went wrong stays until it was read.
+  // Errors stay until the user closes them.
   if (tone !== "bad") setTimeout(close, STAYS_MS);
 }
 
-// Takes away the notices of the page that is left. One that has just appeared belongs to the way to the next page.
+// Removes the notices of the previous page. One that has just appeared was caused by the navigation.
 export function dismissNotices() {
   for (const node of [...document.getElementById("notices").children]) if (performance.now() - born.get(node) > FRESH_MS) node.remove();
 }
@@ -32,7 +32,7 @@ export function dismissNotices() {
 export function announce(text, urgent) {
   const region = document.getElementById(urgent ? "assertive" : "polite");
   region.textContent = "";
-  // A region that changes in the same breath is not read out.
+  // Screen readers ignore a region that changes twice in one frame.
   requestAnimationFrame(() => say(region, text));
 }
 
@@ -51,7 +51,7 @@ function showCount() {
   document.getElementById("icon").href = count ? badged(count) : "/console/icon.svg";
 }
 
-// The icon with a number on it. The number is ours, so that no text of others gets in here.
+// The icon with a number. Only a number of our own is inserted, never untrusted text.
 function badged(count) {
   const text = count > 9 ? "9+" : String(Math.trunc(count));
   return `data:image/svg+xml,${encodeURIComponent(
@@ -71,9 +71,9 @@ export function watchApprovals() {
     }
     if (event === "approval.created" && !announced.has(approval.id)) {
       announced.add(approval.id);
-      announce(`New approval: ${[sentence(approval), details(approval)].filter(Boolean).join(": ")}`);
+      announce(`New request: ${[sentence(approval), details(approval)].filter(Boolean).join(": ")}`);
     } else if (event === "approval.escalated") {
-      announce(`Still waiting for you: ${sentence(approval)}`, true);
+      announce(`Escalated: ${sentence(approval)}`, true);
       notifyDesktop(approval);
     }
   });
@@ -89,7 +89,7 @@ function notifyDesktop(approval) {
   });
 }
 
-// Asks "are you sure", with the buttons named after what they do. → true or false
+// Asks for confirmation, with buttons that name their actions. → true or false
 export function confirm({ title, text, detail, yes, danger }) {
   return new Promise((resolve) => {
     const dialog = h("dialog", { "aria-labelledby": "confirm-title" });
@@ -111,7 +111,7 @@ export function confirm({ title, text, detail, yes, danger }) {
     });
     document.body.append(dialog);
     dialog.showModal();
-    // Not a part that scrolls, which a browser would choose.
+    // Otherwise the browser would focus a part that scrolls.
     cancel.focus();
   });
 }

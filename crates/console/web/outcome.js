@@ -1,4 +1,4 @@
-// What became of an approval: who decided what, what was changed, and what was delivered.
+// The outcome of a request: the decision, the edits and the answer.
 
 import { diffView } from "./diff.js";
 import { add, h, plain } from "./dom.js";
@@ -11,13 +11,13 @@ import { atTime, lasting, number } from "./words.js";
 export function outcome(approval) {
   if (isOpen(approval)) return null;
   const { decision, error, result, usage } = approval;
-  const node = h("section", { class: "card outcome", "aria-label": "What became of it" }, h("h3", null, mark(approval.status)));
+  const node = h("section", { class: "card outcome", "aria-label": "Outcome" }, h("h3", null, mark(approval.status)));
   const took = decision?.at ? Date.parse(decision.at) - Date.parse(approval.createdAt) : NaN;
   add(node, [
-    decision ? h("p", null, `Decided by ${decision.by ?? "somebody"} at `, atTime(decision.at), Number.isFinite(took) ? `, after ${lasting(took)}.` : ".") : null,
+    decision ? h("p", null, `Decided by ${decision.by ?? "an approver"} at `, atTime(decision.at), Number.isFinite(took) ? `, after ${lasting(took)}.` : ".") : null,
     decision?.reason ? h("p", null, h("strong", null, "Reason: "), decision.reason) : null,
     decision?.remember ? h("p", null, h("strong", null, "Remembered: "), rememberWords(decision.remember)) : null,
-    error ? h("p", null, h("strong", null, "Who asked was told: "), error) : null,
+    error ? h("p", null, h("strong", null, "Error sent to the caller: "), error) : null,
     edits(approval),
     delivered(approval, result),
     usage ? h("p", { class: "muted" }, usageWords(usage)) : null,
@@ -38,7 +38,7 @@ function edits(approval) {
     ? [approval.argumentsText ? indent(approval.argumentsText) : pretty(approval.request.arguments ?? {}), pretty(changed.arguments ?? {})]
     : [asText(approval.request), asText({ ...approval.request, ...changed })];
   if (before === after) return null;
-  return [h("h4", null, "Changed before it went on"), diffView(before, after)];
+  return [h("h4", null, "Edits"), diffView(before, after)];
 }
 
 function delivered(approval, result) {

@@ -1,4 +1,4 @@
-// Overview: is everything well, what waits for me, and how busy is it.
+// Overview: health, pending requests and load.
 
 import { get, path, query } from "./api.js";
 import { chart } from "./chart.js";
@@ -13,7 +13,7 @@ import { agoTime, clock, everySecond, failedLists, gatewayTime, lasting, latency
 const SPANS = [["900", "15 minutes"], ["3600", "1 hour"], ["21600", "6 hours"], ["86400", "24 hours"]];
 const BUCKETS = 30;
 const MOST_CLOSED = 200;
-// How often what no event tells of is read again.
+// The interval for reading values that no event reports.
 const AGAIN_MS = 15_000;
 const WAITS = [["within 5 s", 5, "5 s"], ["within 15 s", 15, "15 s"], ["within 30 s", 30, "30 s"], ["within a minute", 60, "1 min"], ["within 5 minutes", 300, "5 min"], ["later", Infinity, "later"]];
 const TROUBLE = new Set(["parked", "retrying"]);
@@ -28,7 +28,7 @@ export function open() {
   const parts = h("ul", { class: "part-list" });
   const trouble = h("div");
   const charts = { calls: h("figure", { class: "chart" }), latency: h("figure", { class: "chart" }), waits: h("figure", { class: "chart" }) };
-  const span = select(SPANS, preference("span") ?? "3600", { "aria-label": "Time that the charts show" });
+  const span = select(SPANS, preference("span") ?? "3600", { "aria-label": "Period of the charts" });
   let closed = [];
   let drawnAt = 0;
   let readAt = gatewayTime();
@@ -40,7 +40,7 @@ export function open() {
     start.node,
     tiles,
     h("div", { class: "columns" },
-      h("section", { class: "card", "aria-labelledby": "waiting-title" }, h("div", { class: "card-head" }, h("h2", { id: "waiting-title" }, "Waiting for you"), h("a", { href: "#approvals" }, "All approvals")), notice, queue),
+      h("section", { class: "card", "aria-labelledby": "waiting-title" }, h("div", { class: "card-head" }, h("h2", { id: "waiting-title" }, "Pending requests"), h("a", { href: "#approvals" }, "All requests")), notice, queue),
       h("section", { class: "card", "aria-labelledby": "servers-title" }, h("div", { class: "card-head" }, h("h2", { id: "servers-title" }, "Servers"), h("a", { href: "#servers" }, "All servers")), serverLine, servers,
         h("h3", { class: "card-sub" }, "Parts of the gateway"), parts)),
     h("section", { class: "card", "aria-labelledby": "charts-title" },
@@ -56,12 +56,12 @@ export function open() {
     const has = (...states) => status.servers.some((server) => states.includes(server.state));
     const held = status.held ?? 0;
     drawTiles(tiles, [
-      ["Approvals waiting", state.queue === "reading" || state.queue === "failed" ? (waitingCount() ? `${number(waitingCount())} or more` : "–") : number(waitingCount()), waitingCount() ? "warn" : null, "#approvals"],
+      ["Pending requests", state.queue === "reading" || state.queue === "failed" ? (waitingCount() ? `${number(waitingCount())} or more` : "–") : number(waitingCount()), waitingCount() ? "warn" : null, "#approvals"],
       ["Calls in the last minute", state.callsLoaded ? number(lastMinute.length) : "–", null, "#activity"],
       ["Errors in the last minute", state.callsLoaded ? number(failed.length) : "–", failed.length ? "bad" : null, "#activity"],
       ["Servers", number(status.servers.length), has("parked") ? "bad" : has("retrying") ? "warn" : null, "#servers", stateCount(status.servers)],
       ["Tools", number(status.tools), null, "#tools"],
-      ["Held back", number(held), held ? "warn" : null, "#tools"],
+      ["Held", number(held), held ? "warn" : null, "#tools"],
       ["Clients", number(status.clients), null, null],
     ]);
     keyed(servers, [...status.servers].sort((a, b) => Number(TROUBLE.has(b.state)) - Number(TROUBLE.has(a.state)) || a.name.localeCompare(b.name)),
@@ -72,7 +72,7 @@ export function open() {
     const wrong = status.configProblem;
     if (trouble.dataset.shown !== String(wrong)) {
       trouble.dataset.shown = String(wrong);
-      fill(trouble, wrong ? h("div", { class: "callout", "data-tone": "warn", role: "status" }, h("strong", null, "The configuration file has a problem and is not applied. "), prose(wrong)) : null);
+      fill(trouble, wrong ? h("div", { class: "callout", "data-tone": "warn", role: "status" }, h("strong", null, "The gateway keeps the previous configuration, because the new one is invalid: "), prose(wrong)) : null);
     }
   }
 
@@ -103,20 +103,20 @@ export function open() {
       if (at >= 0 && at < BUCKETS) (call.outcome === "ok" ? good : bad)[at].push(latency(call));
     }
     const oldest = state.calls.at(-1);
-    // Not all calls of this time are here, but the newest ones.
+    // Only the newest calls of this period are loaded.
     const cut = oldest && state.calls.length >= CALLS_AT_ONCE && Date.parse(oldest.at) > from;
     const newest = cut ? `the newest ${plural(state.calls.length, "call")}` : null;
     const [goodCount, badCount] = [good.flat().length, bad.flat().length];
     chart(charts.calls, {
-      title: "Calls", kind: "bars", labels, show: (value) => number(Math.round(value * 10) / 10), empty: "No calls in this time.",
+      title: "Calls", kind: "bars", labels, show: (value) => number(Math.round(value * 10) / 10), empty: "No calls in this period.",
       summary: cut ? `Only ${newest}, since ${clock(oldest.at)}: ${number(badCount)} of them failed.` : `${plural(goodCount + badCount, "call")}, ${number(badCount)} of them failed.`,
       series: [{ name: "answered", tone: "accent", values: good.map((list) => list.length) }, { name: "failed", tone: "bad", values: bad.map((list) => list.length) }],
     });
     const all = good.map((list, at) => [...list, ...bad[at]].sort((a, b) => a - b));
     const whole = all.flat().sort((a, b) => a - b);
     chart(charts.latency, {
-      title: "Time to answer", kind: "lines", labels, show: lasting, empty: "No calls in this time.",
-      summary: `Half of ${newest ?? "the calls"} took at most ${lasting(share(whole, 0.5))}, 95 % at most ${lasting(share(whole, 0.95))}, waits for people not counted.`,
+      title: "Latency", kind: "lines", labels, show: lasting, empty: "No calls in this period.",
+      summary: `Half of ${newest ?? "the calls"} took at most ${lasting(share(whole, 0.5))}, 95 % at most ${lasting(share(whole, 0.95))}, without the time spent waiting for an approver.`,
       series: [{ name: "p50", tone: "accent", values: all.map((list) => share(list, 0.5)) }, { name: "p95", tone: "warn", values: all.map((list) => share(list, 0.95)) }],
     });
     drawWaits(from);
@@ -137,8 +137,8 @@ export function open() {
     const late = decided.filter((approval) => approval.status === "timed_out").length;
     times.sort((a, b) => a - b);
     chart(charts.waits, {
-      title: "Time to decide", kind: "bars", labels: [...WAITS.map(([words]) => words), "timed out"], short: [...WAITS.map(([, , words]) => words), "never"], show: (value) => number(Math.round(value * 10) / 10), empty: "No approvals were decided in this time.",
-      summary: `${cut ? `Only the newest ${number(closed.length)}: ` : ""}${plural(times.length, "approval")} decided, half of them within ${lasting(share(times, 0.5) ?? NaN)}; ${number(late)} timed out.`,
+      title: "Time to decide", kind: "bars", labels: [...WAITS.map(([words]) => words), "timed out"], short: [...WAITS.map(([, , words]) => words), "never"], show: (value) => number(Math.round(value * 10) / 10), empty: "No requests were decided in this period.",
+      summary: `${cut ? `Only the newest ${number(closed.length)}: ` : ""}${plural(times.length, "request")} decided, half of them within ${lasting(share(times, 0.5) ?? NaN)}; ${number(late)} timed out.`,
       series: [{ name: "decided", tone: "accent", values: [...values, 0] }, { name: "timed out", tone: "warn", values: [...values.map(() => 0), late] }],
     });
   }
@@ -182,7 +182,7 @@ export function open() {
   return { title: () => "Overview", node, close: () => offs.forEach((off) => off()) };
 }
 
-// The first few, the first of each server before its others: one that asks a lot hides nobody.
+// The first few, spread over the servers: one server with many requests does not hide others.
 function ofEach(all, most) {
   const counts = new Map();
   const turn = all.map((approval) => {

@@ -1,4 +1,4 @@
-// Shows what came from elsewhere: JSON, long texts, addresses, and the content of messages and results.
+// Renders untrusted content: JSON, long texts, addresses, messages and results.
 
 import { add, button, canShowPicture, fill, h, plain } from "./dom.js";
 import { confirm, notice } from "./notices.js";
@@ -8,8 +8,7 @@ export function pretty(value) {
   return value === undefined ? "" : JSON.stringify(value, null, 2);
 }
 
-// JSON text with line breaks and indents, and every value as it is written: a long number is not rounded,
-// and a name that stands there twice is seen twice.
+// Indents JSON text without parsing it: long numbers are not rounded, and duplicate names stay visible.
 export function indent(text) {
   const out = [];
   let depth = 0;
@@ -27,14 +26,14 @@ export function indent(text) {
   return out.join("");
 }
 
-// What is cut for a glance, and what is cut where somebody decides about it.
+// The limits of a preview, and of text that a decision depends on.
 const BRIEF = { characters: 4000, lines: 60 };
 export const WHOLE = { characters: 40_000, lines: 600 };
-// A quarter of what is shown is the end: what matters may stand there.
+// One quarter of the shown text is its end, which may be the important part.
 const END_SHARE = 4;
 
-// A text that may be long: its beginning and its end, and all of it on request. What is still cut has the
-// class `cut`, so that nobody decides about it unread; `uncut` tells when it is not any more.
+// A text that may be long: its beginning and end, and all of it on request. A truncated text has the class `cut`, so
+// that it cannot be approved unread; the event `uncut` reports that all of it is shown.
 export function longText(text, props, most = BRIEF) {
   const node = h("div", { class: "long" });
   const pre = h("pre", { tabindex: "0", ...props });
@@ -51,13 +50,13 @@ export function longText(text, props, most = BRIEF) {
     pre.focus();
     node.dispatchEvent(new Event("uncut", { bubbles: true }));
   };
-  fill(pre, head, h("span", { class: "cut-gap" }, `\n⋯ ${plural(left, "character")} left out here ⋯\n`), tail);
-  const note = h("p", { class: "cut" }, "Cut in the middle. ", button(`Show all (${bytes(text.length)})`, open, { class: "quiet small" }));
+  fill(pre, head, h("span", { class: "cut-gap" }, `\n⋯ ${plural(left, "character")} omitted ⋯\n`), tail);
+  const note = h("p", { class: "cut" }, "Truncated in the middle. ", button(`Show all (${bytes(text.length)})`, open, { class: "quiet small" }));
   add(node, note);
   return node;
 }
 
-// The beginning and the end that are shown of a long text; no end if it is shown whole.
+// The beginning and the end of a long text; the end is null if the text is short enough.
 function ends(text, { characters, lines }) {
   let breaks = 0;
   for (let at = text.indexOf("\n"); at >= 0 && breaks <= lines; at = text.indexOf("\n", at + 1)) breaks += 1;
@@ -68,7 +67,7 @@ function ends(text, { characters, lines }) {
   return [text.slice(0, headEnd), tail];
 }
 
-// Where so many lines end, and at most so many characters from the start.
+// The position after the given number of lines, but at most the given number of characters.
 function place(text, lines, characters) {
   let at = -1;
   for (let line = 0; line < lines; line += 1) {
@@ -82,13 +81,13 @@ export function json(value, label, most) {
   return longText(pretty(value), { class: "json", "aria-label": label ?? "JSON" }, most);
 }
 
-// An address as text, the host marked. It opens only when somebody presses the button, and agrees.
+// An address as text, with its host highlighted. It opens only if the user presses the button and confirms.
 export function address(text) {
   let url = null;
   try {
     url = new URL(text);
   } catch {
-    // It is shown as it is.
+    // It is shown verbatim.
   }
   const web = url && (url.protocol === "https:" || url.protocol === "http:");
   const at = web ? hostPlace(text, url.host) : -1;
@@ -97,14 +96,14 @@ export function address(text) {
   const open = web ? button("Open address…", () => openAddress(url), { class: "small" }) : null;
   return h("div", { class: "address" }, h("p", { class: "address-text" }, shown),
     web ? h("p", { class: "address-host" }, "Host: ", h("strong", null, url.host), url.protocol === "http:" ? " (not encrypted)" : null,
-      url.username || url.password ? h("strong", { class: "bad-text" }, " What stands before @ is a user name or a password, not the host.") : null,
-      at < 0 ? h("strong", { class: "bad-text" }, " The host is written differently in the address: look twice.") : null)
-      : h("p", { class: "address-host" }, "This is not a web address, so it cannot be opened from here."),
+      url.username || url.password ? h("strong", { class: "bad-text" }, " The text before @ is a user name or password, not the host.") : null,
+      at < 0 ? h("strong", { class: "bad-text" }, " The address spells the host differently: check it carefully.") : null)
+      : h("p", { class: "address-host" }, "This is not a web address, so the console cannot open it."),
     h("div", { class: "buttons" }, copy, open));
 }
 
-// Where the host stands in an address as it is written: after the slashes and after what is before @, and
-// nowhere else, since the same letters may stand in the path.
+// The position of the host in an address: after the slashes and after any user name, and nowhere else, since the path
+// may contain the same letters.
 function hostPlace(text, host) {
   const found = /^[a-z]+:\/\/(?:[^/?#\\]*@)?/i.exec(text);
   if (!found) return -1;
@@ -116,12 +115,12 @@ function hostPlace(text, host) {
 async function openAddress(url) {
   const agreed = await confirm({
     title: "Open this address?",
-    text: "A server gave this address. It opens in a new tab, and the site will see that you came.",
+    text: "A server sent this address. It opens in a new tab, and the site can see your visit.",
     detail: h("p", { class: "big-host" }, url.host),
     yes: `Open ${url.host}`,
   });
   if (!agreed) return;
-  // A window opened with noopener knows nothing of this page.
+  // A window opened with noopener has no access to this page.
   window.open(url.href, "_blank", "noopener,noreferrer");
 }
 
@@ -130,11 +129,11 @@ export async function copyText(text) {
     await navigator.clipboard.writeText(text);
     notice("Copied.");
   } catch {
-    notice("This browser does not let the page copy. Select the text instead.", "bad");
+    notice("The browser does not allow this page to copy. Select the text instead.", "bad");
   }
 }
 
-// What should be a list, and may be anything.
+// A value that should be a list, but may be anything.
 export function list(value) {
   return Array.isArray(value) ? value : [];
 }
@@ -144,7 +143,7 @@ export function blocks(content) {
   return [content].flat().filter((block) => block !== undefined && block !== null);
 }
 
-// One block of content, as what it is.
+// One block of content, rendered by its type.
 export function block(one, most) {
   const long = (text) => longText(text, { class: "text" }, most);
   if (typeof one === "string") return long(one);
@@ -157,24 +156,24 @@ export function block(one, most) {
   if (one.type === "resource_link" && one.description === undefined) {
     return h("p", null, "Link to a resource: ", h("code", null, plain(one.uri)));
   }
-  return h("figure", null, h("figcaption", null, `Content of the kind ${plain(one.type) || "(none)"}`), json(one, undefined, most));
+  return h("figure", null, h("figcaption", null, `Content of type ${plain(one.type) || "(none)"}`), json(one, undefined, most));
 }
 
 function picture({ mimeType, data }) {
-  if (typeof mimeType !== "string" || typeof data !== "string" || !canShowPicture(mimeType, data)) return attachment("Picture", mimeType, data);
-  return h("figure", { class: "picture" }, h("img", { src: `data:${mimeType};base64,${data}`, alt: "Picture in the message" }),
-    h("figcaption", null, `Picture, ${mimeType}, ${size(data)}`));
+  if (typeof mimeType !== "string" || typeof data !== "string" || !canShowPicture(mimeType, data)) return attachment("Image", mimeType, data);
+  return h("figure", { class: "picture" }, h("img", { src: `data:${mimeType};base64,${data}`, alt: "Image in the message" }),
+    h("figcaption", null, `Image, ${mimeType}, ${size(data)}`));
 }
 
 function attachment(what, mimeType, data) {
-  return h("p", { class: "attachment" }, h("strong", null, `${what} attachment`), ` ${plain(mimeType) || "of no known type"}, ${size(data)}`);
+  return h("p", { class: "attachment" }, h("strong", null, `${what} attachment`), ` ${plain(mimeType) || "of unknown type"}, ${size(data)}`);
 }
 
 function size(data) {
   return bytes(Math.floor((plain(data).length * 3) / 4));
 }
 
-// Saves a file that was made here.
+// Saves a text as a file.
 export function save(name, type, text) {
   const url = URL.createObjectURL(new Blob([text], { type }));
   const link = document.createElement("a");

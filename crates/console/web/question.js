@@ -1,4 +1,4 @@
-// A question of a server to the person: a form to fill in, or an address to go to.
+// A question of a server: a form to fill in, or an address to open.
 
 import { arrange, keysTo, panel, readFirst } from "./decide.js";
 import { add, h, plain } from "./dom.js";
@@ -13,7 +13,7 @@ export function question(approval) {
     h("h3", null, h("strong", null, approval.server), " asks"), longText(plain(request.message), { class: "text" }, WHOLE),
     byAddress ? address(plain(request.url)) : null));
   if (!isWaiting(approval)) {
-    if (!byAddress) add(node, h("details", null, h("summary", null, "The form"), json(request.requestedSchema)));
+    if (!byAddress) add(node, h("details", null, h("summary", null, "Form"), json(request.requestedSchema)));
     return { node };
   }
   return byAddress ? toAddress(approval, node) : toForm(approval, node, request.requestedSchema);
@@ -35,7 +35,7 @@ function toForm(approval, node, schema) {
   const accept = own.button("Send answer", send, { class: "primary" });
   const [row, decline] = buttons(own, accept);
   const first = readFirst(accept, node);
-  add(node, arrange(own, form.node, h("p", { class: "muted small-text" }, `What you send goes to ${approval.server}. Decline tells it no; Cancel says that you do not want to decide.`), first.node, row));
+  add(node, arrange(own, form.node, h("p", { class: "muted small-text" }, `Your answer goes to ${approval.server}. Decline refuses to answer; Cancel dismisses the question.`), first.node, row));
   return { node, dirty: () => typed, own, keys: { ...keysTo(accept, send, node), r: () => decline.focus(), e: () => form.node.querySelector("input, select, textarea")?.focus() } };
 }
 
@@ -45,7 +45,7 @@ function toAddress(approval, node) {
   const accept = own.button("Accept", agree, { class: "primary" });
   const [row, decline] = buttons(own, accept);
   const first = readFirst(accept, node);
-  add(node, arrange(own, h("p", null, "The server wants you to do something at this address. Look at the host first: nothing opens by itself. Accept tells the server that you agree to go there."),
+  add(node, arrange(own, h("p", null, "The server asks you to open this address. Check the host first: the console opens it only if you confirm. Accept tells the server that you agree to open it."),
     first.node, row));
   return { node, own, keys: { ...keysTo(accept, agree, node), r: () => decline.focus() } };
 }

@@ -1,4 +1,4 @@
-// Rules: which calls are asked about, allowed or denied; forgetting what was remembered, and trying a rule out.
+// Rules: lists them, forgets remembered decisions, and tests a rule.
 
 import { get, path, post, remove } from "./api.js";
 import { button, empty, fill, h, keyed, problem } from "./dom.js";
@@ -8,7 +8,7 @@ import { json } from "./payload.js";
 import { on } from "./store.js";
 import { agoTime, atTime, leftTime, number, plural } from "./words.js";
 
-const SOURCES = { config: "configuration", server: "server's settings", remembered: "remembered" };
+const SOURCES = { config: "configuration", server: "server configuration", remembered: "remembered" };
 
 export function openRules() {
   const list = h("ul", { class: "rules", "aria-label": "Rules" });
@@ -18,7 +18,7 @@ export function openRules() {
     try {
       const { rules } = await get(path("approvals", "rules"));
       keyed(list, rules, (rule) => rule.id, row);
-      fill(none, rules.length ? null : empty("No rules.", "Without rules, calls go through, and only servers' own questions come to you. Rules stand in the configuration under approvals, or are remembered when you decide."));
+      fill(none, rules.length ? null : empty("No rules.", "Without rules, only questions and sampling requests of servers need your answer. Add rules to approvals.rules in the configuration, or remember a decision."));
     } catch (error) {
       fill(none, problem(error));
     }
@@ -26,10 +26,10 @@ export function openRules() {
 
   function row(rule) {
     const forget = async () => {
-      if (!(await confirm({ title: "Forget this rule?", detail: h("p", null, h("code", null, rule.text)), text: "The next such call is treated as if you had never decided.", yes: "Forget", danger: true }))) return;
+      if (!(await confirm({ title: "Forget this remembered decision?", detail: h("p", null, h("code", null, rule.text)), text: "It no longer applies to later calls.", yes: "Forget", danger: true }))) return;
       try {
         await remove(path("approvals", "rules", rule.id));
-        notice("Forgotten.", "good");
+        notice("The decision is forgotten.", "good");
         read();
       } catch (error) {
         notice(error.message, "bad");
@@ -60,7 +60,7 @@ function tester() {
       try {
         rule = JSON.parse(text);
       } catch (error) {
-        fill(result, problem(new Error(`This is not JSON: ${error.message}`)));
+        fill(result, problem(new Error(`The rule is not valid JSON: ${error.message}`)));
         return;
       }
     }
@@ -73,8 +73,8 @@ function tester() {
   input.addEventListener("keydown", (event) => {
     if (event.key === "Enter") test();
   });
-  return h("div", { class: "tester" }, h("h3", null, "Try a rule out"),
-    h("label", { for: "rule-test" }, "A rule, such as ", h("code", null, "ask files:delete_*"), ". Nothing is changed by this."),
+  return h("div", { class: "tester" }, h("h3", null, "Test a rule"),
+    h("label", { for: "rule-test" }, "A rule, such as ", h("code", null, "ask files:delete_*"), ". The test changes nothing."),
     h("div", { class: "filters" }, input, button("Test", test)), result);
 }
 
@@ -82,8 +82,8 @@ function found(said) {
   const tools = said.tools ?? [];
   const calls = said.calls ?? {};
   return h("div", { class: "stack" },
-    h("p", null, "It reads as ", h("code", null, said.text ?? ""), "."),
-    h("p", null, `Of the last ${plural(calls.looked ?? 0, "call")} it fits ${number(calls.matched ?? 0)}${calls.unsure ? `; of ${number(calls.unsure)} more it cannot be told, since their arguments were not kept` : ""}.`),
-    tools.length ? h("details", { open: tools.length <= 12 }, h("summary", null, `${plural(tools.length, "item")} that it concerns`), h("ul", { class: "plain-list" }, tools.slice(0, 200).map((tool) => h("li", null, h("code", null, tool.name), tool.kind === "tool_call" ? " " : h("span", { class: "muted" }, ` ${tool.kind} `), tool.now === tool.then ? [mark(tool.then), h("span", { class: "muted" }, " as now")] : [mark(tool.now), " → ", mark(tool.then)])))) : h("p", { class: "muted" }, "It concerns no tool, prompt or resource that is known."),
-    calls.examples?.length ? h("details", null, h("summary", null, "Calls that it fits"), h("ul", { class: "plain-list" }, calls.examples.map((call) => h("li", null, atTime(call.at), " ", h("code", null, `${call.server}:${call.tool}`), ` by ${call.client ?? "somebody"}`, call.arguments === undefined ? null : json(call.arguments))))) : null);
+    h("p", null, "Parsed as ", h("code", null, said.text ?? ""), "."),
+    h("p", null, `Of the last ${plural(calls.looked ?? 0, "call")}, the rule matches ${number(calls.matched ?? 0)}${calls.unsure ? `; ${number(calls.unsure)} more may match, but their arguments were not kept` : ""}.`),
+    tools.length ? h("details", { open: tools.length <= 12 }, h("summary", null, `${plural(tools.length, "item")} that the rule matches`), h("ul", { class: "plain-list" }, tools.slice(0, 200).map((tool) => h("li", null, h("code", null, tool.name), tool.kind === "tool_call" ? " " : h("span", { class: "muted" }, ` ${tool.kind} `), tool.now === tool.then ? [mark(tool.then), h("span", { class: "muted" }, " unchanged")] : [mark(tool.now), " → ", mark(tool.then)])))) : h("p", { class: "muted" }, "The rule matches no known tool, prompt or resource."),
+    calls.examples?.length ? h("details", null, h("summary", null, "Matching calls"), h("ul", { class: "plain-list" }, calls.examples.map((call) => h("li", null, atTime(call.at), " ", h("code", null, `${call.server}:${call.tool}`), ` by ${call.client ?? "an unknown client"}`, call.arguments === undefined ? null : json(call.arguments))))) : null);
 }

@@ -1,4 +1,4 @@
-// One server: how it is, what it says of itself, and what it writes to its log.
+// One server: its state, its description of itself, and its log.
 
 import { get, path } from "./api.js";
 import { add, button, empty, fill, h, heading, plain, problem, prose, say } from "./dom.js";
@@ -38,7 +38,7 @@ export function openServer(name) {
     }
   }
 
-  // What is held back is no tool that it offers, and is told beside those.
+  // Held tools do not count as offered, and are shown separately.
   async function readHeld() {
     held = (await heldCount(name)) ?? held;
     draw();
@@ -52,7 +52,7 @@ export function openServer(name) {
   const off = on("status", () => {
     draw();
     const now = state.status?.servers.find((server) => server.name === name)?.state;
-    // It says what it is once it is up.
+    // A server describes itself once it is ready.
     if (now === "ready" && lastState !== "ready") read();
     lastState = now;
   });
@@ -74,33 +74,33 @@ function facts(server, held) {
     ["State", [mark(server.state), " ", h("span", { class: "muted" }, agoTime(server.since))]],
     ["Kind", server.kind],
     [{ __proto__: null, command: "Program", remote: "Address", container: "Image" }[server.kind] ?? "Target", h("code", null, server.target)],
-    ["Starts", { __proto__: null, lazy: "with the first call", eager: "at once", auto: "automatically" }[server.start] ?? server.start],
+    ["Starts", { __proto__: null, lazy: "with the first call", eager: "with the gateway", auto: "automatically" }[server.start] ?? server.start],
     ["Protocol", server.revision ?? "not known yet"],
     ["Offers", [h("a", { class: "together", href: toolsOf }, plural(server.tools, "tool")), ", ", together(`${plural(server.prompts, "prompt")}, ${plural(server.resources, "resource")}`)]],
-    ["Held back", held ? h("a", { href: toolsOf }, plural(held, "tool")) : null],
-    ["Calls", together(`${number(server.calls)} so far, ${number(server.errors)} failed, ${number(server.inFlight)} under way, ${number(server.queued)} queued`)],
+    ["Held", held ? h("a", { href: toolsOf }, plural(held, "tool")) : null],
+    ["Calls", together(`${number(server.calls)} so far, ${number(server.errors)} failed, ${number(server.inFlight)} in flight, ${number(server.queued)} queued`)],
   ];
   return [
     server.reason || server.action ? h("div", { class: "callout", "data-tone": server.state === "parked" ? "bad" : server.state === "retrying" ? "warn" : null },
-      server.reason ? h("p", null, h("strong", null, "Why: "), prose(server.reason)) : null,
+      server.reason ? h("p", null, h("strong", null, "Reason: "), prose(server.reason)) : null,
       server.action ? h("p", null, h("strong", null, "What you can do: "), prose(server.action)) : null,
       server.nextTry ? h("p", null, h("strong", null, "Next try: "), inTime(server.nextTry)) : null) : null,
     server.failedLists?.length ? h("div", { class: "callout", "data-tone": "bad" }, failedLists(server).map((text) => h("p", null, prose(text)))) : null,
     h("div", { class: "buttons" }, actions(server)),
     h("dl", { class: "facts card" }, rows.filter(([, value]) => value !== null).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
-    server.problems?.length ? h("section", { class: "card" }, h("h2", null, "Left out"), h("ul", null, server.problems.map((text) => h("li", null, text)))) : null,
+    server.problems?.length ? h("section", { class: "card" }, h("h2", null, "Omitted definitions"), h("ul", null, server.problems.map((text) => h("li", null, text)))) : null,
   ];
 }
 
 function details({ offers }) {
   if (!offers) return null;
-  return h("section", { class: "card" }, h("h2", null, "What it says of itself"),
+  return h("section", { class: "card" }, h("h2", null, "About this server"),
     offers.serverInfo ? h("p", null, h("strong", null, plain(offers.serverInfo.title ?? offers.serverInfo.name)), ` ${plain(offers.serverInfo.version)}`) : null,
-    offers.instructions ? [h("h3", null, "Instructions to models"), longText(plain(offers.instructions), { class: "text" })] : null,
-    h("details", null, h("summary", null, "Everything"), json(offers)));
+    offers.instructions ? [h("h3", null, "Instructions for models"), longText(plain(offers.instructions), { class: "text" })] : null,
+    h("details", null, h("summary", null, "As JSON"), json(offers)));
 }
 
-// A line of the log begins with when it was written, in UTC; here it is shown in the time of the person who reads it.
+// A log line begins with its time in UTC; the page shows it in the user's time zone.
 function line(text) {
   const [, at, rest] = /^(\d{4}-\d\d-\d\dT[\d:.]+Z) (.*)$/s.exec(text) ?? [];
   return at ? h("div", null, h("time", { datetime: at, title: whole(at) }, logged(at)), " ", rest) : h("div", null, text);
@@ -124,7 +124,7 @@ function openLog(name) {
     add(lines, due.slice(-MOST_LINES).map(line));
     due = [];
     while (lines.childElementCount > MOST_LINES) lines.firstElementChild.remove();
-    say(note, lines.childElementCount ? "" : "It has written nothing yet. What it writes to standard error shows up here.");
+    say(note, lines.childElementCount ? "" : "The log is empty. Output of the server on standard error appears here.");
     if (stick) lines.scrollTop = lines.scrollHeight;
   }
 
@@ -136,19 +136,19 @@ function openLog(name) {
 
   const stop = follow(`${path("servers", name, "logs")}?follow=true&lines=200`, {
     opened() {
-      // The last lines are told again each time.
+      // The stream repeats the last lines on each connection.
       fill(lines);
       plan();
     },
     event({ kind, data }) {
       if (kind !== "line") return;
       due.push(data);
-      // A page that is hidden draws nothing, and the server goes on writing.
+      // A hidden page draws nothing while the server keeps writing.
       if (due.length > 2 * MOST_LINES) due = due.slice(-MOST_LINES);
       plan();
     },
     state(connection) {
-      if (connection === "lost") say(note, "The log is not connected, trying again…");
+      if (connection === "lost") say(note, "The log is disconnected, reconnecting…");
     },
   });
   return {

@@ -1,4 +1,4 @@
-// Servers: all of them in a list, and the actions on one.
+// Servers: the list, and the actions on a server.
 
 import { get, path, post, query } from "./api.js";
 import { button, fill, h, heading, keyed, prose, say } from "./dom.js";
@@ -17,7 +17,7 @@ function openList() {
   const body = h("tbody");
   const table = h("table", { class: "list cards servers" },
     h("caption", { class: "unseen" }, "Servers"),
-    h("thead", null, h("tr", null, ["Server", "State", "Tools", "Calls", "Errors", "Under way", "Actions"].map((title) => h("th", { scope: "col" }, title)))), body);
+    h("thead", null, h("tr", null, ["Server", "State", "Tools", "Calls", "Errors", "In flight", "Actions"].map((title) => h("th", { scope: "col" }, title)))), body);
   const start = firstSteps();
   const count = h("p", { class: "muted" });
 
@@ -47,7 +47,7 @@ function drawRow(row, server) {
       failedLists(server).map((text) => h("p", { class: "reason" }, prose(text)))),
     cell("Tools", number(server.tools)), cell("Calls", number(server.calls)),
     h("td", { class: "number", "data-label": "Errors", "data-tone": server.errors ? "bad" : null }, number(server.errors)),
-    cell("Under way", server.queued ? `${server.inFlight} + ${server.queued} queued` : number(server.inFlight)),
+    cell("In flight", server.queued ? `${server.inFlight} + ${server.queued} queued` : number(server.inFlight)),
     h("td", { class: "actions", "data-label": "Actions" }, actions(server)));
   if (focused) row.querySelector(`[data-key="${focused}"]`)?.focus();
   return row;
@@ -57,7 +57,7 @@ function cell(label, text) {
   return h("td", { class: "number", "data-label": label }, text);
 }
 
-// How many tools of a server are held back; null if that cannot be told.
+// The number of held tools of a server; null if it is unknown.
 export async function heldCount(name) {
   const said = await get(query(path("trust"), { server: name })).catch(() => null);
   return said?.servers?.[0]?.held?.length ?? null;
@@ -79,7 +79,7 @@ async function act(server, verb) {
   if (verb === "disable" || (verb === "restart" && server.inFlight > 0)) {
     const agreed = await confirm({
       title: verb === "disable" ? `Disable ${server.name}?` : `Restart ${server.name}?`,
-      text: verb === "disable" ? "Its tools can no longer be called. This changes the configuration file; you can enable it again here." : `${plural(server.inFlight, "call")} under way will be lost.`,
+      text: verb === "disable" ? "Agents can no longer call its tools. This changes the configuration; you can enable the server again here." : `${plural(server.inFlight, "call")} in flight will be lost.`,
       yes: verb === "disable" ? "Disable" : "Restart",
       danger: true,
     });

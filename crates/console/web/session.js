@@ -1,4 +1,4 @@
-// Who is signed in: a token in this browser's storage, got for the one-time key of a sign-in link.
+// The session: a token in this browser's storage, exchanged for the one-time key of a sign-in link.
 
 import { problemText } from "./words.js";
 
@@ -14,12 +14,12 @@ export function signedIn() {
   return token() !== null;
 }
 
-// How the session ended: "session", or "gateway" if the gateway was started again, at another name.
+// The reason for the end of the session: "session", or "gateway" if the gateway restarted at another address.
 let over = null;
 
 function keep(value) {
   over = null;
-  // The gateway has just made this session.
+  // The gateway has just created this session.
   proven = Promise.resolve(true);
   write(TOKEN, value);
   tell();
@@ -31,7 +31,7 @@ export function forget() {
   tell();
 }
 
-// The gateway does not know the token any more: nobody has signed out here.
+// Ends a session that the gateway no longer knows; the user has not signed out.
 export function expire(how = "session") {
   if (!signedIn()) return;
   over = how;
@@ -43,7 +43,7 @@ export function sessionIsOver() {
   return signedIn() ? null : over;
 }
 
-// Ends the session, at the gateway too.
+// Ends the session, in this browser and at the gateway.
 export async function signOut() {
   const shown = token();
   if (shown !== null && (await prove())) {
@@ -52,12 +52,12 @@ export async function signOut() {
   forget();
 }
 
-// Called with true or false whenever somebody signs in or out, here or in another tab.
+// Registers a function that is called with true or false on each sign-in and sign-out, here or in another tab.
 export function onSession(act) {
   watchers.add(act);
 }
 
-// Swaps the key of a link for a token.
+// Exchanges the key of a link for a token.
 export async function exchange(key) {
   const response = await fetch("/api/v1/console/sign-in", {
     method: "POST",
@@ -67,21 +67,21 @@ export async function exchange(key) {
   });
   const said = await response.json().catch(() => ({}));
   if (!response.ok || typeof said.token !== "string") {
-    throw new Error(problemText(said) ?? `The gateway answered with ${response.status}.`);
+    throw new Error(problemText(said) ?? `The gateway returned HTTP status ${response.status}.`);
   }
   keep(said.token);
 }
 
-// Whether the program at this address has shown that it is the gateway of this session. After a lost connection it
-// has to show it again: another program may have taken the port.
+// Resolves to true if the program at this address has proved that it is the gateway of this session. After a lost
+// connection it must prove it again: another program may have taken the port.
 let proven = null;
 
 export function doubt() {
   proven = null;
 }
 
-// Asks for a proof, once, before the session is sent. Gives false if there is none, and ends the session if the
-// gateway does not know it any more.
+// Requests the proof, once, before the session is sent. Resolves to false if there is none, and ends the session if
+// the gateway no longer knows it.
 export function prove() {
   proven ??= challenge().catch(() => false).then((is) => {
     if (!is) proven = null;
@@ -116,7 +116,7 @@ function hex(bytes) {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-// A choice of the person that this browser keeps: the theme, notifications.
+// A preference of the user that this browser stores, such as the theme.
 export function preference(name) {
   return read(`switchboard.${name}`);
 }
@@ -138,7 +138,7 @@ function write(name, value) {
     if (value === null) localStorage.removeItem(name);
     else localStorage.setItem(name, value);
   } catch {
-    // Without storage the choice lasts as long as nothing: there is nothing to do about it.
+    // Without storage, preferences are not kept.
   }
 }
 

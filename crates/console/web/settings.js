@@ -1,4 +1,4 @@
-// Settings: how the console looks and tells, the rules, and the configuration as it is applied.
+// Settings: preferences of this browser, the rules, and the configuration in use.
 
 import { get, path, post } from "./api.js";
 import { add, button, fill, h, heading, problem, prose, say } from "./dom.js";
@@ -16,7 +16,7 @@ export function open() {
   const drawGateway = () => {
     const { status } = state;
     if (!status) return;
-    const rows = [["Version", status.version], ["Process", String(status.pid)], ["Started", agoTime(status.startedAt)], ["Listens at", status.listen ?? "nowhere"]];
+    const rows = [["Version", status.version], ["Process ID", String(status.pid)], ["Started", agoTime(status.startedAt)], ["Listens on", status.listen ?? "the socket only"]];
     fill(gateway, rows.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value))));
   };
   drawGateway();
@@ -28,7 +28,7 @@ export function open() {
   const node = h("div", { class: "page" }, heading("Settings"),
     h("div", { class: "columns" },
       h("section", { class: "card" }, h("h2", null, "This browser"), theme(), desktop(), letters(),
-        h("div", { class: "setting" }, h("div", null, h("strong", null, "Signed in"), h("p", { class: "muted" }, "For 24 hours from when you signed in. Signing out ends the session, here and at the gateway.")), leave)),
+        h("div", { class: "setting" }, h("div", null, h("strong", null, "Signed in"), h("p", { class: "muted" }, "A session lasts for 24 hours. Signing out ends it, in this browser and at the gateway.")), leave)),
       h("section", { class: "card" }, h("h2", null, "Gateway"), gateway)),
     rules.node, config.node);
   return {
@@ -44,7 +44,7 @@ export function open() {
 
 function theme() {
   const chosen = preference("theme") ?? "auto";
-  const group = h("div", { class: "segments", role: "radiogroup", "aria-label": "Theme" }, [["auto", "As the system"], ["light", "Light"], ["dark", "Dark"]].map(([value, words]) => {
+  const group = h("div", { class: "segments", role: "radiogroup", "aria-label": "Theme" }, [["auto", "System"], ["light", "Light"], ["dark", "Dark"]].map(([value, words]) => {
     const input = h("input", { type: "radio", name: "theme", value, checked: value === chosen });
     input.addEventListener("change", () => {
       prefer("theme", value === "auto" ? null : value);
@@ -58,7 +58,7 @@ function theme() {
 function desktop() {
   const can = "Notification" in window;
   const box = h("input", { type: "checkbox", checked: can && preference("notify") === "yes" && Notification.permission === "granted", disabled: !can });
-  const note = h("p", { class: "muted" }, "If an approval waits for a while without an answer, this browser shows a desktop notification.");
+  const note = h("p", { class: "muted" }, "The browser shows a desktop notification when a request escalates.");
   box.addEventListener("change", async () => {
     if (!box.checked) {
       prefer("notify", null);
@@ -67,7 +67,7 @@ function desktop() {
     const allowed = await Notification.requestPermission();
     box.checked = allowed === "granted";
     prefer("notify", box.checked ? "yes" : null);
-    if (!box.checked) say(note, "The browser does not allow notifications from this page. You can change that in its settings.");
+    if (!box.checked) say(note, "The browser blocks notifications from this page. Allow them in its settings.");
   });
   return h("div", { class: "setting" }, h("div", null, h("label", { class: "check" }, box, h("strong", null, "Desktop notifications")), note));
 }
@@ -75,8 +75,8 @@ function desktop() {
 function letters() {
   const box = h("input", { type: "checkbox", checked: preference("keys") !== "off" });
   box.addEventListener("change", () => prefer("keys", box.checked ? null : "off"));
-  return h("div", { class: "setting" }, h("div", null, h("label", { class: "check" }, box, h("strong", null, "Single keys")),
-    h("p", { class: "muted" }, "Keys such as j, k and / move through the pages. Without them Esc, and Ctrl with Enter, still work.")));
+  return h("div", { class: "setting" }, h("div", null, h("label", { class: "check" }, box, h("strong", null, "Keyboard shortcuts")),
+    h("p", { class: "muted" }, "Single keys such as j, k and / navigate the console. If this is off, Esc and Ctrl+Enter still work.")));
 }
 
 function openConfig() {
@@ -91,9 +91,9 @@ function openConfig() {
   }
   function draw(said) {
     fill(file, "From ", h("code", null, said.file), ". Values that may be secrets are hidden, and defaults are filled in.");
-    fill(body, said.problem ? h("div", { class: "callout", "data-tone": "warn" }, h("strong", null, "The file as it stands is not applied: "), prose(said.problem)) : null, json(said.config, "Configuration"));
+    fill(body, said.problem ? h("div", { class: "callout", "data-tone": "warn" }, h("strong", null, "The gateway keeps the previous configuration, because the new one is invalid: "), prose(said.problem)) : null, json(said.config, "Configuration"));
   }
-  const again = button("Read the file again", async () => {
+  const again = button("Reload", async () => {
     try {
       draw(await post(path("config", "reload")));
       notice("The configuration is applied.", "good");

@@ -1,5 +1,5 @@
-// What is known of the gateway, kept up to date by its events. Pages read `state` and are told by topic
-// when a part of it changed: status, approvals, calls, connection, trust, config.
+// The known state of the gateway, kept current by its events. Pages read `state`, and subscribe to its topics: status,
+// approvals, calls, connection, trust, rules, config.
 
 import { get, path, query } from "./api.js";
 import { follow } from "./events.js";
@@ -7,12 +7,12 @@ import { follow } from "./events.js";
 export const state = {
   connection: "connecting",
   status: null,
-  // Approvals that are open, by id, and the closed ones that were seen closing.
+  // Open requests by ID, and those that closed while the page was open.
   approvals: new Map(),
-  // Whether the open ones have been read: "reading", "read", "part" (there are more) or "failed", and why.
+  // Progress of reading the open ones: "reading", "read", "part" (there are more) or "failed", with the error.
   queue: "reading",
   queueProblem: null,
-  // The newest calls, newest first.
+  // The latest calls, newest first.
   calls: [],
   callsLoaded: false,
 };
@@ -22,7 +22,7 @@ export const CALLS_AT_ONCE = 1000;
 const topics = new Map();
 let stop = null;
 let lastEvent = null;
-// When an open approval was last heard of.
+// The time of the last update of each open request.
 const touched = new Map();
 const PAGE = 500;
 const MOST_OPEN = 10_000;
@@ -51,7 +51,7 @@ export function start() {
   });
 }
 
-// Stops listening, and keeps what is known: whoever reads the page goes on reading.
+// Stops listening, and keeps the state, so that the page stays readable.
 export function pause() {
   stop?.();
   stop = null;
@@ -59,7 +59,7 @@ export function pause() {
   tell("connection", "over");
 }
 
-// Forgets all: somebody else may sign in.
+// Clears the state: another user may sign in.
 export function end() {
   stop?.();
   stop = null;
@@ -73,8 +73,8 @@ let reloading = null;
 let reloadAfter = false;
 let again = null;
 
-// Reads everything again: at the start, and whenever something may have been missed. One at a time: who
-// asks meanwhile has it done once more afterwards.
+// Reads everything again: at the start, and when events may have been missed. A call during a reload causes one more
+// reload afterwards.
 export async function reload() {
   if (reloading) {
     reloadAfter = true;
@@ -95,7 +95,7 @@ export async function reload() {
   }
 }
 
-// Every open approval, page after page: the newest come first, and those of one server must not hide others.
+// Reads all open requests, page by page: the newest come first, and those of one server must not hide others.
 async function readOpen() {
   const mine = stop;
   const began = performance.now();
@@ -134,12 +134,12 @@ export function waitingCount() {
   return count;
 }
 
-// Those that wait for a person, the oldest first: a new one never pushes another away.
+// The pending requests, oldest first, so that a new one does not displace others.
 export function waiting() {
   return [...state.approvals.values()].filter(isWaiting).sort(oldestFirst);
 }
 
-// To read a time takes a while, and there may be thousands.
+// Creation times are cached: parsing thousands of them is slow.
 const born = new WeakMap();
 
 function bornAt(approval) {
@@ -151,23 +151,22 @@ export function oldestFirst(a, b) {
   return bornAt(a) - bornAt(b) || (a.id < b.id ? -1 : 1);
 }
 
-// Whether all of an approval is here. Lists and events leave out what is long, and nobody decides about
-// the rest of it alone.
+// Tests if a request is complete. Lists and events leave out long parts, and a decision needs all of them.
 export function isWhole(approval) {
   return !approval.truncated && approval.request !== undefined && (approval.status !== "reviewing" || approval.draft !== undefined);
 }
 
-// Puts an approval in. → whether that is news: another version than the one that is known
+// Stores a request. → true if its version is new
 function keep(approval) {
   const known = state.approvals.get(approval.id);
   const [had, has] = [known?.version ?? 0, approval.version ?? 0];
   if (known && had > has) return false;
   if (known && had === has) {
-    // The same, whole: never parts of two versions together.
+    // The same version, complete: parts of two versions are never mixed.
     if (!isWhole(known) && isWhole(approval)) state.approvals.set(approval.id, approval);
     return false;
   }
-  // At the end, so that the one that closed first is forgotten first.
+  // At the end, so that the request that closed first is dropped first.
   state.approvals.delete(approval.id);
   state.approvals.set(approval.id, approval);
   if (isOpen(approval)) touched.set(approval.id, performance.now());
@@ -183,14 +182,14 @@ function forgetClosed() {
   }
 }
 
-// Takes an approval in, unless this or a newer version of it is known.
+// Stores a request, unless this or a newer version is known.
 export function takeApproval(approval, event = "approval.changed") {
   const isNew = !state.approvals.has(approval.id);
   if (keep(approval)) {
     forgetClosed();
     tell("approvals", { approval, event, isNew });
   } else if (event === "conflict") {
-    // Nothing is new here, but what somebody has on the page is not so.
+    // The state is current, but the page shows an older version.
     tell("approvals", { approval: state.approvals.get(approval.id), event });
   }
 }
@@ -199,7 +198,7 @@ function setOpen(found, began, queue, queueProblem) {
   const many = new Map();
   for (const [id, approval] of found) if (keep(approval)) many.set(id, approval);
   const gone = new Set();
-  // Only who has read all of them knows which are not there any more.
+  // Only a complete list shows which requests are gone.
   if (queue === "read") {
     for (const [id, at] of [...touched]) {
       if (found.has(id) || at > began) continue;
@@ -217,7 +216,7 @@ function setStatus(status) {
   tell("status");
 }
 
-// Reads the status again. Events tell of servers, approvals and calls, and not of clients and parts of the gateway.
+// Reads the status again. Events report servers, approvals and calls, but not clients and parts of the gateway.
 export async function refreshStatus() {
   setStatus(await get(path("status")));
 }
@@ -230,7 +229,7 @@ export function takeServer(server) {
   tell("status");
 }
 
-// Reads the newest calls once; afterwards events tell when there are more.
+// Reads the latest calls once; afterwards, events report new ones.
 export async function loadCalls() {
   if (state.callsLoaded) return;
   const said = await get(query(path("activity"), { limit: CALLS_AT_ONCE }));
@@ -244,7 +243,7 @@ async function newCalls() {
   const said = await get(query(path("activity"), { since, limit: CALLS_AT_ONCE }));
   const known = state.calls[0]?.id ?? 0;
   const fresh = said.activity.filter((call) => call.id > known);
-  // More than could be read at once: what is in between would be missing, so begin anew.
+  // More calls than one request returns: those in between would be missing, so replace the list.
   if (said.activity.length >= CALLS_AT_ONCE) state.calls = said.activity;
   else state.calls = [...fresh, ...state.calls].slice(0, MOST_CALLS);
   tell("calls");
@@ -268,7 +267,7 @@ function callsHappened(data) {
 
 function take({ kind, id, data }) {
   if (kind === "lagged") {
-    // What was missed is read again, so that there is no gap to be found later.
+    // Events were missed: read everything again, and ignore the gap in the numbers.
     lastEvent = null;
     reload();
     return;
@@ -298,7 +297,7 @@ function happened(kind, data) {
       for (const name of ["reason", "action", "nextTry"]) delete server[name];
       Object.assign(server, data.health);
       tell("status");
-      // How many tools it has is known once it is ready.
+      // The number of its tools is known once it is ready.
       if (data.health?.state === "ready") refreshStatus().catch(() => {});
     } else {
       refreshStatus().catch(() => {});

@@ -1,4 +1,4 @@
-// A tool call, a read or a prompt that a rule says to ask about: to be read, allowed or refused; arguments of a call can be changed.
+// A tool call, resource or prompt that needs approval: approve or reject it, or edit the arguments of a call.
 
 import { withRaw } from "./api.js";
 import { arrange, keysTo, panel, readFirst, rejection, rememberFields } from "./decide.js";
@@ -8,12 +8,12 @@ import { indent, longText, pretty, WHOLE } from "./payload.js";
 import { isWaiting } from "./store.js";
 import { hints } from "./tool.js";
 
-const TITLES = { __proto__: null, tool_call: "Call of ", resource: "Read of ", prompt: "Prompt " };
+const TITLES = { __proto__: null, tool_call: "Call to ", resource: "Resource ", prompt: "Prompt " };
 
 export function toolCall(approval) {
   const isCall = approval.kind === "tool_call";
   const request = approval.request ?? {};
-  // As they were written, since that is how they are sent.
+  // Verbatim, since they are sent verbatim.
   const before = approval.argumentsText ? indent(approval.argumentsText) : pretty(request.arguments ?? {});
   const reading = longText(before, { class: "json", "aria-label": "Arguments" }, WHOLE);
   const shown = h("div", null, approval.kind === "resource" ? null : [h("h4", null, "Arguments"), reading]);
@@ -27,14 +27,14 @@ export function toolCall(approval) {
   const remember = rememberFields(approval.kind);
   let editing = false;
 
-  // What was written, or null if it is no object.
+  // The edited text, or null if it is not an object.
   function read() {
     try {
       const value = JSON.parse(editor.value);
       if (value && typeof value === "object" && !Array.isArray(value)) return editor.value;
-      own.fail("The arguments have to be an object.");
+      own.fail("The arguments must be a JSON object.");
     } catch (error) {
-      own.fail(`The arguments are not JSON: ${error.message}`);
+      own.fail(`The arguments are not valid JSON: ${error.message}`);
     }
     return null;
   }
@@ -54,7 +54,7 @@ export function toolCall(approval) {
 
   function edit() {
     editing = !editing;
-    say(editButton, editing ? "Stop editing" : "Edit");
+    say(editButton, editing ? "Cancel editing" : "Edit");
     if (!editing) editor.value = before;
     fill(shown, [h("h4", null, "Arguments"), editing ? editor : reading]);
     first.look();

@@ -1,4 +1,4 @@
-// One tool: what it says of itself, in outline and in full, whether it is trusted, and a place to try it.
+// One tool: its definition, in outline and in full, its trust, and a form to try it.
 
 import { get, path, post, query, withRaw } from "./api.js";
 import { add, button, empty, fill, h, heading, plain, problem, say } from "./dom.js";
@@ -9,7 +9,7 @@ import { block, blocks, indent, json, list, longText } from "./payload.js";
 import { on } from "./store.js";
 import { lasting } from "./words.js";
 
-// A person may be asked before the call goes on.
+// The call may wait for an approver.
 const CALL_PATIENCE_MS = 15 * 60_000;
 
 export function openTool(server, name, listHref) {
@@ -27,14 +27,14 @@ export function openTool(server, name, listHref) {
     if (key === shown) return;
     shown = key;
     if (!definition) {
-      fill(body, tools.status === "rejected" ? problem(tools.reason) : empty(`${server} has no tool ${name}.`, "It may have gone, or the server has not been seen yet."));
+      fill(body, tools.status === "rejected" ? problem(tools.reason) : empty(`${server} has no tool ${name}.`, "The server may have removed it, or has not started yet."));
       return;
     }
     fill(body);
     try {
-      add(body, [about(definition), tool ? tryIt(`${server}:${name}`, definition) : h("p", { class: "muted" }, "It cannot be tried while it is held back.")]);
+      add(body, [about(definition), tool ? tryIt(`${server}:${name}`, definition) : h("p", { class: "muted" }, "You cannot try the tool while it is held.")]);
     } catch {
-      fill(body, h("div", { class: "callout", "data-tone": "warn" }, "Its definition is not of a form that the console knows, so that it is shown as it is."), json(definition));
+      fill(body, h("div", { class: "callout", "data-tone": "warn" }, "The console does not support this definition, so it is shown as JSON."), json(definition));
     }
   }
 
@@ -42,7 +42,7 @@ export function openTool(server, name, listHref) {
     const key = JSON.stringify(said ?? null);
     if (trust.dataset.shown === key) return;
     trust.dataset.shown = key;
-    fill(trust, said?.held ? h("section", { class: "card held" }, h("h2", null, "Held back"), heldTool(server, said.held, "h3")) : findings(said?.approved?.findings));
+    fill(trust, said?.held ? h("section", { class: "card held" }, h("h2", null, "Held"), heldTool(server, said.held, "h3")) : findings(said?.approved?.findings));
   }
 
   read();
@@ -50,9 +50,9 @@ export function openTool(server, name, listHref) {
   return { title: () => `${server}:${name}`, node, back: listHref, close: off };
 }
 
-const HINTS = [["readOnlyHint", "only reads", "changes things"], ["destructiveHint", "may destroy", "destroys nothing"], ["idempotentHint", "safe to repeat", "not safe to repeat"], ["openWorldHint", "reaches the outside world", "does not reach outside"]];
+const HINTS = [["readOnlyHint", "read-only", "not read-only"], ["destructiveHint", "destructive", "not destructive"], ["idempotentHint", "idempotent", "not idempotent"], ["openWorldHint", "accesses external systems", "does not access external systems"]];
 
-// What a tool says of itself. It is a claim, and marked so.
+// The annotations of a tool, marked as claims of the server.
 export function hints(annotations) {
   const said = HINTS.filter(([key]) => typeof annotations?.[key] === "boolean").map(([key, yes, no]) => (annotations[key] ? yes : no));
   if (!said.length) return null;
@@ -60,18 +60,18 @@ export function hints(annotations) {
 }
 
 function about(definition) {
-  return h("section", { class: "card" }, h("h2", null, "What it says"),
+  return h("section", { class: "card" }, h("h2", null, "Definition"),
     definition.title ? h("p", null, h("strong", null, plain(definition.title))) : null,
-    definition.description ? longText(plain(definition.description), { class: "text" }) : h("p", { class: "muted" }, "It says nothing of itself."),
+    definition.description ? longText(plain(definition.description), { class: "text" }) : h("p", { class: "muted" }, "It has no description."),
     hints(definition.annotations),
-    h("h3", null, "What it takes"), outline(definition.inputSchema),
-    definition.outputSchema ? [h("h3", null, "What it gives"), outline(definition.outputSchema)] : null,
-    h("details", null, h("summary", null, "Whole definition"), json(definition)));
+    h("h3", null, "Arguments"), outline(definition.inputSchema),
+    definition.outputSchema ? [h("h3", null, "Result"), outline(definition.outputSchema)] : null,
+    h("details", null, h("summary", null, "As JSON"), json(definition)));
 }
 
 function outline(schema) {
   const entries = schema?.properties && typeof schema.properties === "object" ? Object.entries(schema.properties) : [];
-  if (!entries.length) return h("p", { class: "muted" }, "Nothing.");
+  if (!entries.length) return h("p", { class: "muted" }, "None.");
   const required = new Set(list(schema.required));
   return h("dl", { class: "outline" }, entries.map(([name, property]) => h("div", null,
     h("dt", null, h("code", null, name), " ", h("span", { class: "type" }, typeWords(property)), required.has(name) ? chip("required") : null),
@@ -83,24 +83,24 @@ function outline(schema) {
 const MOST_DEPTH = 8;
 
 function typeWords(property, depth = 0) {
-  if (!property || typeof property !== "object" || depth > MOST_DEPTH) return "anything";
+  if (!property || typeof property !== "object" || depth > MOST_DEPTH) return "any";
   if (property.type === "array") return `list of ${typeWords(property.items, depth + 1)}`;
   if (Array.isArray(property.type)) return property.type.map(plain).join(" or ");
   if (property.type) return property.format ? `${plain(property.type)}, ${plain(property.format)}` : plain(property.type);
   const choices = property.anyOf ?? property.oneOf;
   if (Array.isArray(choices)) return choices.slice(0, 4).map((choice) => typeWords(choice, depth + 1)).join(" or ");
-  if (property.enum) return "one of a list";
-  return plain(property.$ref).split("/").at(-1) || "anything";
+  if (property.enum) return "one of several values";
+  return plain(property.$ref).split("/").at(-1) || "any";
 }
 
-// What of these arguments a form would lose or change, in words; nothing if it has room for all.
+// The arguments that a form would lose or change, in words; null if there are none.
 function lost(text, value, form) {
   const tokens = [...text.matchAll(/"(?:[^"\\]|\\.)*"|[^\s"]+/gs)].map(([token]) => (token.startsWith("\"") ? JSON.stringify(JSON.parse(token)) : token));
-  if (tokens.join("") !== JSON.stringify(value)) return "numbers or names that are written in a way that the form does not keep";
+  if (tokens.join("") !== JSON.stringify(value)) return "numbers or names in a notation that the form does not keep";
   const { text: said, problems } = form.read();
   const kept = JSON.parse(said);
   const gone = Object.keys(value).filter((name) => !problems.some((one) => one.path === pointer(name)) && (!Object.hasOwn(kept, name) || JSON.stringify(kept[name]) !== JSON.stringify(value[name])));
-  return gone.length ? `what the form has no field for: ${gone.join(", ")}` : null;
+  return gone.length ? `values that the form has no field for: ${gone.join(", ")}` : null;
 }
 
 function tryIt(fullName, definition) {
@@ -111,7 +111,7 @@ function tryIt(fullName, definition) {
   const result = h("div", { "aria-live": "polite" });
   let asJson = false;
 
-  const mode = button("Write JSON", () => {
+  const mode = button("Use JSON", () => {
     fill(problems);
     if (asJson) {
       const value = readRaw();
@@ -119,7 +119,7 @@ function tryIt(fullName, definition) {
       const next = schemaForm(definition.inputSchema, value);
       const missing = lost(raw.value || "{}", value, next);
       if (missing) {
-        fill(problems, problem(new Error(`The arguments stay JSON: they have ${missing}.`)));
+        fill(problems, problem(new Error(`The arguments do not fit into the form: they have ${missing}.`)));
         return;
       }
       form = next;
@@ -129,7 +129,7 @@ function tryIt(fullName, definition) {
       raw.value = indent(said.text);
     }
     asJson = !asJson;
-    say(mode, asJson ? "Use the form" : "Write JSON");
+    say(mode, asJson ? "Use the form" : "Use JSON");
     fill(place, asJson ? raw : form.node);
   }, { class: "small" });
 
@@ -137,9 +137,9 @@ function tryIt(fullName, definition) {
     try {
       const value = JSON.parse(raw.value || "{}");
       if (value && typeof value === "object" && !Array.isArray(value)) return value;
-      fill(problems, problem(new Error("The arguments have to be an object, such as {\"path\": \"a\"}.")));
+      fill(problems, problem(new Error("The arguments must be a JSON object, such as {\"path\": \"a\"}.")));
     } catch (error) {
-      fill(problems, problem(new Error(`This is not JSON: ${error.message}`)));
+      fill(problems, problem(new Error(`The arguments are not valid JSON: ${error.message}`)));
     }
     return null;
   }
@@ -149,7 +149,7 @@ function tryIt(fullName, definition) {
     const said = asJson ? { text: readRaw() && (raw.value || "{}"), problems: [] } : form.read();
     if (!said.text || said.problems.length) return;
     call.disabled = true;
-    fill(result, h("p", { class: "muted" }, "Calling… If a rule says so, the call waits for an approval first."));
+    fill(result, h("p", { class: "muted" }, "Calling… If a rule requires approval, the call waits for it."));
     const began = performance.now();
     try {
       const answer = await post(path("tools", "call"), withRaw({ name: fullName }, "arguments", said.text), { patience: CALL_PATIENCE_MS });
@@ -166,9 +166,9 @@ function tryIt(fullName, definition) {
 }
 
 function showResult(answer, ms) {
-  const node = h("div", { class: "result" }, h("h3", null, "Result ", answer?.isError ? chip("the tool says it failed", "bad") : chip("ok", "good"), h("span", { class: "muted" }, ` ${lasting(ms)}`)));
+  const node = h("div", { class: "result" }, h("h3", null, "Result ", answer?.isError ? chip("tool error", "bad") : chip("ok", "good"), h("span", { class: "muted" }, ` ${lasting(ms)}`)));
   add(node, blocks(answer?.content).map((one) => block(one)));
-  if (answer?.structuredContent !== undefined) add(node, [h("h4", null, "Structured"), json(answer.structuredContent)]);
-  add(node, h("details", null, h("summary", null, "Whole answer"), json(answer)));
+  if (answer?.structuredContent !== undefined) add(node, [h("h4", null, "Structured content"), json(answer.structuredContent)]);
+  add(node, h("details", null, h("summary", null, "As JSON"), json(answer)));
   return node;
 }

@@ -1,4 +1,4 @@
-// Tools: find one, and decide about those that are held back.
+// Tools: search, and decisions about held tools.
 
 import { get, path, query } from "./api.js";
 import { add, button, empty, fill, h, heading, keyed, problem, say } from "./dom.js";
@@ -12,8 +12,8 @@ import { number, plural } from "./words.js";
 const AT_ONCE = 100;
 const HELD_AT_ONCE = 3;
 const TYPING_MS = 200;
-// The server is in the address, so that the menu leads to the tools of all. What was searched for is still there
-// after a look at one tool.
+// The server is part of the address, so that the menu leads to the tools of all servers. The search text survives a
+// visit to one tool.
 const kept = { text: "", server: "" };
 
 export function open(rest, from) {
@@ -28,7 +28,7 @@ function listHref() {
 }
 
 function openList() {
-  const search = h("input", { type: "search", id: "tool-search", placeholder: "What should it do?", value: kept.text, autocomplete: "off", "aria-label": "Search tools" });
+  const search = h("input", { type: "search", id: "tool-search", placeholder: "What should the tool do?", value: kept.text, autocomplete: "off", "aria-label": "Search tools" });
   const filter = serverFilter("All servers", kept.server);
   const server = filter.node;
   const count = h("p", { class: "muted", role: "status" });
@@ -55,16 +55,16 @@ function openList() {
       fill(none, empty(`There is no server called ${kept.server}.`, null, h("p", null, h("a", { href: "#tools" }, "Show the tools of all servers"))));
       return;
     }
-    // A search is about its results: what is held back would push them off the screen.
+    // During a search, held tools would push the results off the screen.
     held.hidden = found !== null;
     if (!found && !all) return;
     const unseen = starting.filter((name) => !kept.server || name === kept.server);
     keyed(list, tools.slice(0, shown), (tool) => `${tool.name} ${flagged.has(tool.name)}`, (tool) => row(tool, flagged.has(tool.name)));
     more.hidden = tools.length <= shown;
-    say(count, found ? `${plural(tools.length, "tool")} found, the best first` : `${plural(tools.length, "tool")}${unseen.length ? `; not seen yet: ${unseen.join(", ")}` : ""}`);
+    say(count, found ? `${plural(tools.length, "tool")} found, best first` : `${plural(tools.length, "tool")}${unseen.length ? `; not listed yet: ${unseen.join(", ")}` : ""}`);
     fill(none, tools.length ? null : found
-      ? empty("Nothing found.", "Say it in other words: what the tool does, or what it works on.")
-      : empty("No tools yet.", "Tools show up as soon as a server has been seen. A server that starts with the first call can be started under Servers."));
+      ? empty("No matching tools.", "Use other words: describe what the tool does, or what it works on.")
+      : empty("No tools yet.", "Tools appear after the first start of a server. To start a server now, restart it under Servers."));
   }
 
   async function readAll() {
@@ -135,7 +135,7 @@ function openList() {
   ];
   return {
     title: () => "Tools",
-    // Another server, or none, by the menu or a link.
+    // A link or the menu may lead to another server, or to all servers.
     go(rest) {
       if (rest.length >= 2) return false;
       if ((rest[0] ?? "") === kept.server) return true;
@@ -157,8 +157,8 @@ function row(tool, suspicious) {
   const annotations = tool.definition?.annotations ?? {};
   return h("li", null,
     h("a", { class: "row", href: `#tools/${encodeURIComponent(tool.server)}/${encodeURIComponent(tool.tool)}` }, h("span", { class: "tool-server" }, `${tool.server}:`), tool.tool),
-    suspicious ? h("span", { class: "chip-mark" }, mark("warn", "suspicious text")) : null,
-    annotations.readOnlyHint === true ? chip("says it only reads") : annotations.destructiveHint === true ? chip("says it destroys", "warn") : null,
+    suspicious ? h("span", { class: "chip-mark" }, mark("warn", "suspicious")) : null,
+    annotations.readOnlyHint === true ? chip("claims to be read-only") : annotations.destructiveHint === true ? chip("claims to be destructive", "warn") : null,
     h("p", { class: "summary" }, firstLine(tool.summary ?? tool.description ?? "")));
 }
 
@@ -167,7 +167,7 @@ function firstLine(text) {
   return line.length > 180 ? `${line.slice(0, 179)}…` : line;
 }
 
-// The tools that wait for trust. What somebody has open or in focus is left alone while nothing changed.
+// The held tools. They are not drawn again while nothing changes, so that open parts and the focus stay.
 function drawHeld(place, servers) {
   const some = servers.filter((server) => server.held.length);
   const shown = JSON.stringify(some.map((server) => [server.name, server.held.map((tool) => [tool.tool, tool.fingerprint, tool.why])]));
@@ -175,12 +175,12 @@ function drawHeld(place, servers) {
   place.dataset.shown = shown;
   const total = some.reduce((sum, server) => sum + server.held.length, 0);
   fill(place, total ? h("section", { class: "card held", "aria-labelledby": "held-title" },
-    h("h2", { id: "held-title" }, mark("held", `Held back: ${number(total)}`)),
-    h("p", { class: "muted" }, "Agents see these tools only after you approve them. Read what they say: a model will do what it says."),
+    h("h2", { id: "held-title" }, mark("held", `Held: ${number(total)}`)),
+    h("p", { class: "muted" }, "Agents do not see these tools until you approve them. Read the text: a model may follow it as instructions."),
     some.map(heldOf)) : null);
 }
 
-// Those of one server, some at a time.
+// The held tools of one server, a few at a time.
 function heldOf({ name, held }) {
   const tools = h("div");
   let count = 0;

@@ -1,5 +1,5 @@
-// A request for trust: tools of a server that are new or have changed, and what they say; or a server that is not
-// started before somebody has agreed, and what it would start.
+// A trust request: new or changed tools of a server, with their text; or a server that is not started until the user
+// approves it, with its command.
 
 import { get, path, query } from "./api.js";
 import { arrange, keysTo, panel, readFirst, rejection } from "./decide.js";
@@ -10,7 +10,7 @@ import { mark } from "./marks.js";
 import { json, list, longText, WHOLE } from "./payload.js";
 import { isWaiting } from "./store.js";
 
-const WHY = { __proto__: null, changed: "changed since it was approved", new: "new", hidden: "has text that a person cannot see", dangerous: "has dangerous text", rejected: "was rejected" };
+const WHY = { __proto__: null, changed: "changed since approval", new: "new", hidden: "hidden characters", dangerous: "dangerous text", rejected: "rejected" };
 
 export function trustRequest(approval) {
   const start = approval.request?.start;
@@ -18,7 +18,7 @@ export function trustRequest(approval) {
   const places = new Map(tools.map((tool) => [tool, h("div", { class: "stack" }, asAsked(tool))]));
   const trouble = h("div");
   const shown = h("div", { class: "stack" },
-    h("p", null, start ? "Until you decide, this is not started. Read it: it runs under your account." : "Until you decide, agents do not see these. Read what they say: a model will take it for instructions."),
+    h("p", null, start ? "The server is not started until you approve it. Read the command: it runs under your account." : "Agents do not see these tools until you approve them. Read the text: a model may follow it as instructions."),
     start ? toStart(start) : null,
     approval.request?.instructions ? h("section", { class: "card" }, h("h3", null, "Instructions of the server"), instructions(approval.request.instructions)) : null,
     trouble,
@@ -30,7 +30,7 @@ export function trustRequest(approval) {
   if (!isWaiting(approval)) return { node };
 
   const own = panel(approval);
-  // What is suspicious in each tool as it is held now. Before that is read, the warnings of the request tell.
+  // The findings of each tool as it is held now. Until they are read, the warnings of the request count.
   const suspicious = new Map();
   const warned = list(approval.warnings).map((text) => ({ severity: "warn", says: plain(text) }));
   const doubts = () => (suspicious.size ? [...suspicious] : [[approval.server, warned]]);
@@ -39,7 +39,7 @@ export function trustRequest(approval) {
     if (await secondLook(tools.length === 1 ? `Approve ${approval.server}:${tools[0].name}?` : `${words}?`, doubts())) await own.decide("approve");
   };
   const approve = own.button(words, accept);
-  // What is suspicious is not approved with the button that stands out, nor at the first click.
+  // A suspicious tool is not approved with a primary button, nor with a single click.
   const mood = () => {
     const doubtful = doubts().some(([, found]) => found.length);
     approve.classList.toggle("primary", !doubtful);
@@ -61,7 +61,7 @@ export function trustRequest(approval) {
         drawNow(place, tool, now);
       }
     } catch (error) {
-      fill(trouble, problem(new Error(`What these tools say could not be read: ${error.message}`)), button("Try again", readNow, { class: "small" }));
+      fill(trouble, problem(new Error(`Cannot read the held definitions: ${error.message}`)), button("Try again", readNow, { class: "small" }));
     }
     mood();
     first.look();
@@ -70,46 +70,45 @@ export function trustRequest(approval) {
   return { node, own, keys: { ...keysTo(approve, accept, shown), r: reject.focus } };
 }
 
-// What would be started. The gateway does not tell variables that hold a token: they are null, as is a file that is not
-// there.
+// The command to start. The gateway does not reveal variables that hold a token: they are null, as is a missing file.
 function toStart(start) {
   const settings = Object.entries(start.settings ?? {});
   return h("section", { class: "card" },
-    h("h3", null, "What would be started"),
+    h("h3", null, "Command to start"),
     longText(plain(start.program), { class: "text" }, WHOLE),
     settings.map(([key, value]) => [h("h4", null, key), value === null ? h("p", { class: "bad-text" }, "not found") : json(value, key, WHOLE), hidden(value)]),
-    list(start.references).length ? [h("h4", null, "Secrets and variables that it gets"), json(start.references, "Secrets and variables that it gets", WHOLE)] : null,
+    list(start.references).length ? [h("h4", null, "Secrets and variables that it uses"), json(start.references, "Secrets and variables that it uses", WHOLE)] : null,
     h("p", { class: "fingerprint" }, "Fingerprint ", h("code", null, plain(start.fingerprint))));
 }
 
-// The variables whose values are tokens, which are not shown.
+// The variables whose values are tokens, which stay hidden.
 function hidden(value) {
   const names = value !== null && typeof value === "object" ? Object.keys(value).filter((name) => value[name] === null) : [];
   return names.length ? h("p", { class: "muted" }, `Tokens are not shown: ${names.join(", ")}`) : null;
 }
 
-// A tool with its texts, which a long list leaves out.
+// The complete tool; a long list leaves out its text.
 async function whole(server, tool) {
   return tool?.omitted ? (await get(query(path("trust", server), { tool: tool.tool }))).held : tool;
 }
 
-// What the request itself tells of a tool: the whole of a short diff, or less.
+// A tool as the request describes it: a short diff, or the beginning of a long one.
 function asAsked(tool) {
-  if (typeof tool.diff !== "string") return h("p", { class: "muted unread" }, "What it says is being read.");
-  return [writtenDiff(tool.diff), tool.truncated === true ? h("p", { class: "bad-text unread" }, "⋯ this is cut here; the rest is being read.") : null];
+  if (typeof tool.diff !== "string") return h("p", { class: "muted unread" }, "Loading the definition…");
+  return [writtenDiff(tool.diff), tool.truncated === true ? h("p", { class: "bad-text unread" }, "⋯ truncated; loading the rest…") : null];
 }
 
-// What the tool says as it is held now: findings, and the whole of what changed or of its definition.
+// A tool as it is held now: its findings, and all of its changes or its definition.
 function drawNow(place, tool, now) {
   if (!now) {
-    add(place, h("div", { class: "callout unread", "data-tone": "warn" }, "It is not held back any more, or the server does not offer it now: there is nothing to approve."));
+    add(place, h("div", { class: "callout unread", "data-tone": "warn" }, "The tool is no longer held, or the server no longer offers it: there is nothing to approve."));
     return;
   }
   if (now.fingerprint !== tool.fingerprint) {
-    add(place, h("div", { class: "callout unread", "data-tone": "bad" }, "It has changed again since this request was made, so it cannot be approved here. A new request follows."));
+    add(place, h("div", { class: "callout unread", "data-tone": "bad" }, "The tool has changed since this request, so you cannot approve it here. A new request follows."));
     return;
   }
-  fill(place, findings(now.findings), heldText(now) ?? h("p", { class: "bad-text unread" }, "What it says is not known."));
+  fill(place, findings(now.findings), heldText(now) ?? h("p", { class: "bad-text unread" }, "The definition is too large to be stored; only its fingerprint is known."));
 }
 
 function instructions(said) {

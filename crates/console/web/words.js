@@ -1,4 +1,4 @@
-// Times, sizes, numbers and problems in words, and the one clock that keeps them true while they are on the page.
+// Formats times, sizes, counts and problems, and refreshes the relative times on the page once a second.
 
 import { h, say } from "./dom.js";
 
@@ -6,38 +6,38 @@ const NUMBER = new Intl.NumberFormat("en-GB");
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 const YEAR = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
-// With the day, for logs, which may be of any day, and to the millisecond.
+// For log lines: with the day, since they may be of any day, and with milliseconds.
 const LOGGED = new Intl.DateTimeFormat("en-GB", { day: "2-digit", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });
 const WHOLE = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "long" });
 
-// How far this browser's clock is behind the gateway's, whose times are shown.
+// Milliseconds by which this browser's clock is behind the gateway's.
 let behind = 0;
 const SLACK_MS = 2000;
 
-// Takes note of the gateway's time, as it stands in the head of an answer.
+// Reads the gateway's time from the Date header of a response.
 export function noteTime(date) {
   const off = Date.parse(date) - Date.now();
-  // It is told in whole seconds, and an answer takes its time.
+  // The header has whole seconds, and the response takes time to arrive.
   if (Number.isFinite(off)) behind = Math.abs(off) > SLACK_MS ? off : 0;
 }
 
-// What time it is for the gateway.
+// The current time of the gateway.
 export function gatewayTime() {
   return Date.now() + behind;
 }
 
-// A moment of another day, with its year unless that is this one.
+// A time on another day, with the year unless it is the current one.
 function day(date) {
   return (date.getFullYear() === new Date(gatewayTime()).getFullYear() ? DAY : YEAR).format(date);
 }
 
-// A problem of the gateway as one text: what failed, and what to do. Null if it says nothing.
+// A problem of the gateway as one text: the error and its hint. Null if both are missing.
 export function problemText({ detail, hint }) {
   const parts = [detail, hint].filter((part) => typeof part === "string" && part);
   return parts.join("; ") || null;
 }
 
-// The lists that a server did not give, and why, a text each.
+// The lists that a server failed to return, each with the reason.
 export function failedLists(server) {
   return (server.failedLists ?? []).map(({ list, reason }) => `${list} failed: ${reason}`);
 }
@@ -72,7 +72,7 @@ export function lasting(ms) {
 
 const STATES = ["ready", "idle", "starting", "stopping", "retrying", "parked", "disabled"];
 
-// "15 servers: 7 ready, 6 idle, 2 parked", in the words of the command line.
+// "15 servers: 7 ready, 6 idle, 2 parked", as on the command line.
 export function serverCount(servers) {
   return `${plural(servers.length, "server")}${servers.length ? `: ${stateCount(servers)}` : ""}`;
 }
@@ -84,7 +84,7 @@ export function stateCount(servers) {
   return counts.filter(([count]) => count).map(([count, state]) => `${number(count)} ${state}`).join(", ");
 }
 
-// How long a call took without the time in which it waited for a person.
+// The duration of a call, without the time spent waiting for an approver.
 export function latency(call) {
   return Math.max(0, call.durationMs - (call.waitedMs ?? 0));
 }
@@ -123,18 +123,18 @@ export function moment(at) {
   return gatewayTime() - date < 20 * 3_600_000 ? CLOCK.format(date) : day(date);
 }
 
-// "3 min ago", which goes on being true.
+// "3 min ago", refreshed once a second.
 export function agoTime(at) {
   if (!at) return h("span", null, "–");
   return h("time", { datetime: at, "data-ago": at, title: whole(at) }, ago(at));
 }
 
-// A moment that stays.
+// A fixed time.
 export function atTime(at) {
   return h("time", { datetime: at, title: whole(at) }, moment(at));
 }
 
-// A moment of a log: "17 Nov, 16:49:06.467".
+// The time of a log line: "17 Nov, 16:49:06.467".
 export function logged(at) {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? "" : LOGGED.format(date);
@@ -154,14 +154,14 @@ function inWords(at, now = gatewayTime()) {
   return Date.parse(at) <= now ? "now" : `in ${left(at, now)}`;
 }
 
-// Parts of a line, each of which is kept together: a number and its word do not end up on two lines.
+// The parts of a line, none of which wraps: a number and its unit stay on one line.
 export function together(text) {
   const parts = text ? text.split(", ") : [];
   return parts.map((part, at) => h("span", { class: "together" }, at < parts.length - 1 ? `${part}, ` : part));
 }
 
 const ticks = new Set();
-// Calls once a second, until the function that it answers with is called.
+// Calls a function once a second, until the returned function is called.
 export function everySecond(act) {
   ticks.add(act);
   return () => ticks.delete(act);
@@ -172,7 +172,7 @@ function tick() {
   for (const node of document.querySelectorAll("[data-ago]")) say(node, ago(node.dataset.ago, now));
   for (const node of document.querySelectorAll("[data-left]")) {
     const over = Date.parse(node.dataset.left) <= now;
-    say(node, over ? "time is up" : `${left(node.dataset.left, now)} left`);
+    say(node, over ? "expired" : `${left(node.dataset.left, now)} left`);
     node.classList.toggle("soon", !over && Date.parse(node.dataset.left) - now < 60_000);
   }
   for (const node of document.querySelectorAll("[data-until]")) say(node, inWords(node.dataset.until, now));

@@ -80,7 +80,7 @@ fn new_call_appears_and_runs_as_edited() {
     let place = place(&json!({}));
     place.open(&browser);
     browser.go(&place.url("approvals"));
-    browser.until_reads("No approvals are waiting");
+    browser.until_reads("No pending requests");
     browser.execute("window.same = true", &json!([]));
     let call = place.call(
         "claude-code",
@@ -101,7 +101,7 @@ fn new_call_appears_and_runs_as_edited() {
     let editor = browser.by_role("textbox", "Arguments as JSON");
     browser.fill(&editor, "{\"path\": ");
     browser.click(&browser.by_role("button", "Approve"));
-    browser.until_reads("not JSON");
+    browser.until_reads("not valid JSON");
     assert!(place.heard().is_empty());
     browser.fill(&editor, "{\"path\": \"other.txt\"}");
     browser.until_reads("Your changes");
@@ -237,7 +237,7 @@ fn cut_text_must_be_opened_before_approval() {
     browser.go(&place.url(&format!("approvals/{id}")));
     browser.until_reads("at the end");
     browser.until_reads("rm -rf ~ #U+0020 × 5900ls");
-    browser.until_reads("show all of it before you approve");
+    browser.until_reads("show everything before you approve");
     let approve = "document.querySelector('fieldset.decide button.primary').disabled";
     browser.until(approve);
     browser.click(&browser.by_role("button", "Show it"));
@@ -269,7 +269,7 @@ fn late_decision_reports_the_earlier_one() {
     let answer = place.post(&path, &json!({ "by": "the other one" }));
     assert_eq!(answer.status, 200, "{answer:?}");
     browser.until_reads("Already rejected by owner via tcp");
-    browser.until_reads("What you had written was not sent");
+    browser.until_reads("Your input was not sent");
     assert!(place.heard().is_empty());
     call.join().unwrap();
 }
@@ -396,7 +396,7 @@ fn held_server_is_shown_with_its_command() {
     let place = place(&json!({}));
     place.open(&browser);
     browser.go(&place.url("approvals"));
-    browser.until_reads("No approvals are waiting");
+    browser.until_reads("No pending requests");
     let server = json!({
         "command": "sh", "args": ["-c", "echo 'a b' >&2"], "cwd": "/srv",
         "env": {
@@ -418,7 +418,7 @@ fn held_server_is_shown_with_its_command() {
         "A_TOKEN",
         "not shown",
         "/bin/sh",
-        "Secrets and variables that it gets",
+        "Secrets and variables that it uses",
         "${env:HOME}",
         "cwd",
         "/srv",

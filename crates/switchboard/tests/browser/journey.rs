@@ -175,23 +175,23 @@ fn held_tools_are_shown_beside_the_others() {
     place.open(&browser);
     browser.look(1280, false);
     browser.go(&place.url("servers/words"));
-    browser.until_reads("Held back");
+    browser.until_reads("Held");
     let facts = text_of(&browser, "main .facts");
-    assert!(facts.contains("Held back\n1 tool"), "{facts}");
+    assert!(facts.contains("Held\n1 tool"), "{facts}");
     // Only those of the selected server.
     browser.go(&place.url("tools"));
-    browser.until_reads("Held back: 1");
+    browser.until_reads("Held: 1");
     browser.go(&place.url("tools/notes"));
-    browser.until("!document.querySelector('main').innerText.includes('Held back')");
+    browser.until("!document.querySelector('main').innerText.includes('Held')");
     browser.go(&place.url("tools/words"));
-    browser.until_reads("Held back: 1");
+    browser.until_reads("Held: 1");
     // Search results are on the screen, no matter how long the held part is.
     for width in [1280, 390] {
         browser.look(width, false);
         browser.go(&place.url("tools"));
-        browser.until_reads("Held back: 1");
+        browser.until_reads("Held: 1");
         browser.fill(&browser.by_role("searchbox", "Search tools"), "says hello");
-        browser.until_reads("found, the best first");
+        browser.until_reads("found, best first");
         let first = rectangle(&browser, ".tool-list > li");
         assert!(first[3] < 500, "{first:?} at {width}");
         browser.fill(&browser.by_role("searchbox", "Search tools"), "");
@@ -199,7 +199,7 @@ fn held_tools_are_shown_beside_the_others() {
             "document.querySelector('main input[type=search]').dispatchEvent(new Event('input'))",
             &json!([]),
         );
-        browser.until_reads("Held back: 1");
+        browser.until_reads("Held: 1");
     }
     browser.look(1280, false);
     browser.until(READY);
@@ -265,7 +265,7 @@ fn timeline_shows_only_the_approval_of_the_call() {
     browser.until_reads("Approved");
     let timeline = text_of(&browser, ".timeline");
     assert_eq!(
-        timeline.matches("A person was asked").count(),
+        timeline.matches("Approval requested").count(),
         1,
         "{timeline}"
     );
@@ -335,11 +335,11 @@ fn rows_of_the_activity_fit_their_columns() {
     call.join().unwrap();
     // The placeholder for an approval matches the list.
     browser.go(&place.url("overview"));
-    browser.until_reads("No approvals are waiting.");
+    browser.until_reads("No pending requests.");
     browser.go(&place.url("approvals"));
-    browser.until_reads("The first one that waits for you opens here.");
+    browser.until_reads("The next request opens here.");
     browser.click(&browser.by_role("link", "History"));
-    browser.until_reads("Choose one to see who asked");
+    browser.until_reads("Select a request to see its content and outcome.");
 }
 
 #[test]
@@ -396,7 +396,7 @@ fn question_for_a_model_is_answered_without_one() {
     browser.until_reads("No model is configured.");
     browser.until(READY);
     let read = text_of(&browser, "main");
-    assert!(!read.to_lowercase().contains("look twice"), "{read}");
+    assert!(!read.to_lowercase().contains("warning"), "{read}");
     assert!(!read.contains("as configured"), "{read}");
     let shown = browser.execute(
         "return [...document.querySelectorAll('fieldset.decide button')].filter((one) => one.checkVisibility()).map((one) => `${one.innerText} ${one.classList.contains('primary')}`)",
@@ -431,7 +431,7 @@ fn tool_name_does_not_hide_the_warning() {
     browser.go(&place.url("approvals"));
     browser.until("document.querySelector('fieldset.decide button:not(:disabled)') !== null");
     let read = text_of(&browser, "main");
-    assert!(read.contains("Look twice"), "{read}");
+    assert!(read.contains("Warnings"), "{read}");
 }
 
 #[test]
@@ -441,7 +441,7 @@ fn expired_link_is_explained() {
     };
     let place = Place::configured(&json!({}), &json!({}));
     browser.go(&place.url("sign-in=00000000000000000000000000000000"));
-    browser.until_reads("You could not be signed in.");
+    browser.until_reads("Cannot sign in.");
     let said = text_of(&browser, ".door .callout");
     assert!(said.contains("in. This link was already used"), "{said}");
     assert!(!said.contains('`') && said.ends_with('.'), "{said}");
@@ -464,14 +464,14 @@ fn banner_about_the_gateway_covers_nothing() {
     let file = place.path("home/switchboard.json");
     let good = fs::read_to_string(&file).unwrap();
     fs::write(&file, good.replace("listen", "lisen")).unwrap();
-    browser.until_reads("The file as it stands is not applied:");
+    browser.until_reads("The gateway keeps the previous configuration");
     let problem = rectangle(&browser, "main .callout");
     let config = rectangle(&browser, "main .callout + * pre, main .callout + pre");
     assert!(problem[3] + 8 <= config[1], "{problem:?} {config:?}");
     fs::write(&file, good).unwrap();
     // After a restart the gateway has another address, and this page can only be read.
     let place = place.after(|_| {});
-    browser.until_reads("the gateway was started again");
+    browser.until_reads("the gateway restarted");
     for width in [1280, 390] {
         browser.look(width, false);
         browser.execute("scrollTo(0, 0)", &json!([]));

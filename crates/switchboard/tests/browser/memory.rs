@@ -47,16 +47,16 @@ fn memory_is_added_found_changed_and_deleted() {
     let place = place();
     place.open(&browser);
     browser.go(&place.url("memory"));
-    browser.until_reads("Nothing is remembered yet.");
+    browser.until_reads("No memories yet.");
     browser.click(&browser.by_role("link", "Add a memory"));
     let content = browser.by_role("textbox", "Content");
-    browser.click(&browser.by_role("button", "Store it"));
-    browser.until_reads("Say what is to be remembered.");
+    browser.click(&browser.by_role("button", "Store"));
+    browser.until_reads("Enter the text to remember.");
     browser.fill(&content, "The backup runs at noon.");
     browser.fill(&browser.by_role("textbox", "Mentions"), "Backup Robot");
     browser.fill(&browser.by_role("combobox", "User"), "ada");
-    browser.click(&browser.by_role("button", "Store it"));
-    browser.until_reads("It is stored.");
+    browser.click(&browser.by_role("button", "Store"));
+    browser.until_reads("The memory is stored.");
     let stored = place.memory("list_memories", &json!({ "user_id": "ada" }));
     let stored = &stored["memories"][0];
     assert_eq!(stored["content"], "The backup runs at noon.");
@@ -68,7 +68,7 @@ fn memory_is_added_found_changed_and_deleted() {
             .contains(&json!("Backup Robot"))
     );
 
-    browser.click(&browser.by_role("link", "Look at it"));
+    browser.click(&browser.by_role("link", "Open the memory"));
     browser.until_reads("Version 1");
     browser.click(&browser.by_role("button", "Edit"));
     let importance = browser.by_role("textbox", "Importance");
@@ -102,18 +102,18 @@ fn memory_is_added_found_changed_and_deleted() {
     browser.click(&browser.by_role("link", "The backup runs at midnight."));
 
     browser.click(&browser.by_role("button", "No longer true"));
-    browser.fill(&browser.by_role("textbox", "Why"), "There is no backup.");
-    browser.click(&browser.by_role("button", "It is no longer true"));
+    browser.fill(&browser.by_role("textbox", "Reason"), "There is no backup.");
+    browser.click(&browser.by_role("button", "Mark as no longer true"));
     browser.until_reads("There is no backup.");
     assert_eq!(total(&place, &json!({})), 0);
     assert_eq!(total(&place, &json!({ "include_invalid": true })), 1);
 
-    browser.click(&browser.by_role("button", "Forget"));
+    browser.click(&browser.by_role("button", "Delete"));
     browser.until("document.querySelector('dialog[open]') !== null");
     browser.click(&browser.by_role("button", "Cancel"));
-    browser.click(&browser.by_role("button", "Forget"));
-    browser.click(&browser.by_role("button", "Forget it"));
-    browser.until_reads("Forgotten.");
+    browser.click(&browser.by_role("button", "Delete"));
+    browser.click(&browser.by_role("button", "Delete memory"));
+    browser.until_reads("Deleted.");
     assert_eq!(total(&place, &json!({ "include_invalid": true })), 0);
     assert_eq!(browser.complaints(), [""; 0]);
 }
@@ -138,14 +138,14 @@ fn list_is_filtered_by_scope() {
     );
     place.open(&browser);
     browser.go(&place.url("memory"));
-    browser.until_reads("26 memories, the newest first");
+    browser.until_reads("26 memories, newest first");
     browser.until_reads("Nobody's note");
     assert_eq!(count(&browser, ".memories > li"), 20);
     browser.click(&browser.by_role("button", "Show more"));
     browser.until("document.querySelectorAll('.memories > li').length === 26");
     browser.until_reads("Note 0 of ada");
     browser.choose("select[aria-label=User]", "ada");
-    browser.until_reads("5 memories, the newest first");
+    browser.until_reads("5 memories, newest first");
     assert_eq!(count(&browser, ".memories > li"), 5);
     // The filter stays when the page changes, and applies to searches, too.
     browser.fill(&browser.by_role("searchbox", "Search memories"), "note");
@@ -153,7 +153,7 @@ fn list_is_filtered_by_scope() {
     browser.fill(&browser.by_role("searchbox", "Search memories"), "");
     browser.choose("select[aria-label=User]", "");
     browser.choose("select[aria-label=Type]", "episodic");
-    browser.until_reads("1 memory, the newest first");
+    browser.until_reads("1 memory, newest first");
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
@@ -256,7 +256,7 @@ fn duplicates_are_merged_after_review() {
     place.open(&browser);
     browser.go(&place.url("memory/duplicates"));
     browser.until_reads("1 group.");
-    browser.until_reads("Word for word the same.");
+    browser.until_reads("The texts are identical.");
     assert_eq!(total(&place, &json!({})), 3);
     browser.click(&browser.by_role("button", "Merge 1 memory"));
     browser.until("document.querySelector('dialog[open]') !== null");
@@ -348,14 +348,14 @@ fn damaged_file_is_reported_and_repaired() {
     place.open(&browser);
     for page in ["memory", "memory/graph", "memory/store"] {
         browser.go(&place.url(page));
-        browser.until_reads("Store: it does not work.");
+        browser.until_reads("Store: not working.");
         browser.until_reads("set aside");
         browser.until_reads("switchboard memory repair");
     }
     browser.screenshot("memory-damaged");
-    browser.click(&browser.by_role("button", "Bring back what can be read"));
+    browser.click(&browser.by_role("button", "Recover readable memories"));
     browser.until_reads("Embedding model");
-    browser.until("!document.body.innerText.includes('it does not work')");
+    browser.until("!document.body.innerText.includes('not working')");
     assert_eq!(total(&place, &json!({})), 1);
 }
 
@@ -367,7 +367,7 @@ fn missing_memory_is_reported() {
     let off = Place::new(&[], &nothing(), &json!({ "memory": { "enabled": false } }));
     off.open(&browser);
     browser.go(&off.url("memory"));
-    browser.until_reads("The memory is switched off.");
+    browser.until_reads("The memory is disabled in the configuration.");
     browser.until_reads("\"enabled\": true");
     assert_eq!(browser.complaints(), [""; 0]);
     browser.go("about:blank");
@@ -375,7 +375,7 @@ fn missing_memory_is_reported() {
     let replaced = Place::new(&["memory"], &nothing(), &json!({}));
     replaced.open(&browser);
     browser.go(&replaced.url("memory"));
-    browser.until_reads("Another server has taken its place.");
+    browser.until_reads("Another server replaces the built-in memory.");
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
@@ -422,7 +422,7 @@ fn hostile_memories_are_inert_text() {
     }
     browser.look(1280, false);
     browser.go(&place.url("memory/graph"));
-    browser.choose("select[aria-label='How many']", "150");
+    browser.choose("select[aria-label='Number of entities']", "150");
     browser.until(&format!(
         "document.querySelectorAll('.graph circle').length >= {}",
         VECTORS.len()

@@ -89,7 +89,7 @@ fn link_signs_in_once() {
     browser.go("about:blank");
     browser.go(&place.link);
     browser.until_reads("switchboard console");
-    browser.until_reads("could not be signed in");
+    browser.until_reads("Cannot sign in");
     assert!(browser.execute("return localStorage.length", &json!([])) == 0);
 }
 

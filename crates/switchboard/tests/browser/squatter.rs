@@ -167,7 +167,7 @@ fn page_of_an_earlier_run_says_so() {
     let before = place.console.clone();
     let place = place.after(|_| {});
     assert_ne!(before, place.console);
-    browser.until_reads("the gateway was started again");
+    browser.until_reads("the gateway restarted");
     browser.go(&format!("http://{before}/"));
     browser.until_reads("`switchboard console`");
     // At the usual address the page exists, but does not sign in.

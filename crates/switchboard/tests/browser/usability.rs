@@ -85,7 +85,7 @@ fn tried_tool_shows_its_result_once() {
         1,
         "{result}"
     );
-    assert!(!result.contains("left out"), "{result}");
+    assert!(!result.contains("omitted"), "{result}");
     // The activity names the console as the client.
     browser.go(&place.url("activity"));
     browser.until_reads("files:read_file");
@@ -141,7 +141,7 @@ fn suspicious_tool_needs_a_second_look() {
 
     // The page of tools behaves in the same way.
     browser.go(&place.url("tools"));
-    browser.until_reads("changed since it was approved");
+    browser.until_reads("changed since approval");
     browser.until(READY);
     browser.click(&browser.by_role("button", "Approve words:lookup"));
     browser.until_reads("This is suspicious");
@@ -245,7 +245,7 @@ fn reads_of_the_console_are_not_activity() {
     ] {
         browser.go(&place.url(page));
         browser.until(READY);
-        browser.until("!document.querySelector('main').innerText.includes('Reading…')");
+        browser.until("!document.querySelector('main').innerText.includes('Loading…')");
     }
     let calls = place.get("/api/v1/activity").json();
     assert_eq!(calls["activity"], json!([]));
@@ -334,7 +334,7 @@ fn approval_time_is_not_latency() {
     assert!(waited >= 1_500.0 && whole >= waited, "{call}");
     assert!(whole - waited < 1_000.0, "{call}");
     place.open(&browser);
-    browser.until_reads("waits for people not counted");
+    browser.until_reads("without the time spent waiting for an approver");
     let latency = text_of(&browser, ".charts figure:nth-child(2) .chart-summary");
     assert!(!latency.contains(" s,"), "{latency}");
     browser.go(&place.url("activity"));
@@ -342,7 +342,7 @@ fn approval_time_is_not_latency() {
     let took = text_of(&browser, "main td[data-label=Took]");
     assert!(took.contains("ms") && took.contains("s wait"), "{took}");
     browser.click(&browser.by_role("link", "files:delete_file"));
-    browser.until_reads("Waited for a person");
+    browser.until_reads("Waited for an approver");
 }
 
 #[test]
@@ -475,12 +475,12 @@ fn first_approval_is_open_on_a_wide_screen() {
     browser.go(&place.url("approvals/history"));
     browser.until_reads("rejected");
     browser.click(&browser.find(".asks a.row"));
-    browser.until_reads("Next of 2 that wait");
+    browser.until_reads("Next of 2 pending requests");
     let tab = || text_of(&browser, ".tab[aria-current=page]");
     assert!(tab().starts_with("History"), "{}", tab());
     browser.click(&browser.find(".next a"));
     browser
-        .until("document.querySelector('.tab[aria-current=page]').innerText.startsWith('Waiting')");
+        .until("document.querySelector('.tab[aria-current=page]').innerText.startsWith('Pending')");
     browser.until("document.querySelectorAll('.ask:has(a[aria-current])').length === 1");
     for waiting in place.waiting() {
         let id = waiting["id"].as_str().unwrap();
