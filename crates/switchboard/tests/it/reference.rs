@@ -10,8 +10,10 @@ use crate::support::Place;
 const UPDATE: &str =
     "UPDATE_SNAPSHOTS=1 cargo nextest run -p switchboard --test it -E 'test(reference)'";
 
-/// Compares a page with the stored one, or stores it.
+/// Compares a page with the stored one, or stores it. No line ends in blanks.
 fn check(page: &str, text: &str) {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let text = lines.join("\n") + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../docs/reference")
         .join(page);
