@@ -33,7 +33,7 @@ RECORDED = [
     "switchboard add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes",
     "switchboard add everything -- npx -y @modelcontextprotocol/server-everything",
     "switchboard list",
-    "switchboard search read a text file --limit 3",
+    "switchboard search look up what is in my directory --limit 3",
     "switchboard call files:read_text_file path=$HOME/notes/todo.md",
     "switchboard memory store 'Ada prefers green tea'",
     "switchboard memory recall what does Ada drink",
@@ -146,7 +146,7 @@ def main():
         sys.exit(__doc__.strip())
     program = pathlib.Path(sys.argv[1]).resolve()
     IMAGES.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(prefix="home-") as folder:
         user = pathlib.Path(folder) / "ada"
         (user / "notes").mkdir(parents=True)
         (user / "notes" / "todo.md").write_text("- water the plants\n- write to Grace\n")
@@ -172,10 +172,16 @@ def main():
                 output = run_on_terminal(command, env).replace(str(user), "~")
                 scenes.append((command, output))
             (IMAGES / "terminal.svg").write_text(recording(scenes))
-            # A call that waits for an approval.
-            asking = subprocess.Popen(
-                ["switchboard", "call", "files:write_file", f"path={user}/notes/todo.md", "content=- rest"],
-                env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            # A client whose call waits for an approval.
+            asking = subprocess.Popen(["switchboard", "stdio", "--view", "direct"], env=env, stdin=subprocess.PIPE,
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            hello = {"protocolVersion": "2025-06-18", "capabilities": {},
+                     "clientInfo": {"name": "claude-code", "version": "2.1"}}
+            write = {"name": "files__write_file", "arguments": {"path": f"{user}/notes/todo.md", "content": "- rest"}}
+            for message in ({"id": 1, "method": "initialize", "params": hello}, {"method": "notifications/initialized"},
+                            {"id": 2, "method": "tools/call", "params": write}):
+                asking.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+                asking.stdin.flush()
             time.sleep(2)
             link = subprocess.run(["switchboard", "console"], env=env, capture_output=True, text=True, check=True).stdout
             photograph(re.search(r"http\S+", link)[0], env)
