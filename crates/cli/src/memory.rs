@@ -83,7 +83,7 @@ Examples:
   switchboard memory stats --json")]
     Stats(stats::Stats),
     #[command(after_long_help = "\
-Example, as an entry of `mcpServers` in a client's configuration:
+Example of an entry for `switchboard memory serve` under `mcpServers` in a client's configuration:
   \"memory\": { \"command\": \"switchboard\", \"args\": [\"memory\", \"serve\"] }
 
 To offer the memory together with all other servers, use `switchboard stdio` instead.")]

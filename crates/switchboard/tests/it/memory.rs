@@ -169,7 +169,7 @@ fn id_prefix_selects_one_memory() {
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(
         done.err
-            .starts_with("error: 2 memories begin with \"one\":\n")
+            .starts_with("error: the IDs of 2 memories begin with \"one\":\n")
             && done.err.contains("one-beta"),
         "{done:?}"
     );

@@ -188,7 +188,7 @@ definition
     );
     assert_eq!(
         done.err,
-        "hint: `switchboard trust approve sky:write` or `switchboard trust reject sky:write`\n"
+        "hint: run `switchboard trust approve sky:write` or `switchboard trust reject sky:write`\n"
     );
     // All held tools of a server are shown in the same way.
     let all = place.run(&["trust", "show", "sky"]);

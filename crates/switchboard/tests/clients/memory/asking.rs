@@ -33,7 +33,7 @@ fn nothing_is_deleted_without_consent() {
             let asked = agent.tries(&call);
             assert_eq!(asked["step"], "asked", "{} {asked}", agent.name);
             let message = asked["message"].as_str().unwrap();
-            let count = format!("{} memories", before["total"]);
+            let count = format!("all memories ({})", before["total"]);
             assert!(message.contains(&count), "{message}");
             assert_eq!(asked["schema"]["properties"]["forget"]["type"], "boolean");
             let done = agent.client.step("did");

@@ -2,7 +2,7 @@
 
 use super::{golden::Book, stage::Stage};
 
-pub(super) const FILES: &[&str] = &["completions", "help", "schema"];
+pub(super) const FILES: &[&str] = &["completions", "help", "man", "schema"];
 
 super::at_both_widths!();
 
@@ -62,6 +62,7 @@ fn record(book: &mut Book) {
         &stage,
         &[&["completions"], &["completions", "tcsh"]],
     );
+    book.run("man", &stage, &[&["man"], &["man", "pages"]]);
     book.first_lines("schema", &stage, &["schema"], 12);
     book.run("schema", &stage, &[&["schema", "extra"]]);
 }
