@@ -63,7 +63,7 @@ pub(super) fn check(
         let count = lines.map_or(0, |(_, lines)| lines.len());
         if count < *bound {
             let what = format!(
-                "{count} upper bounds on a duration: lower the bound of {bound} in {}, or remove the entry",
+                "upper bounds on a duration: {count} found, {bound} allowed: lower the bound in {}, or remove the entry",
                 file!()
             );
             problems.push(((*path).to_owned(), Problem { line: 1, what }));

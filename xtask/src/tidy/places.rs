@@ -47,7 +47,7 @@ impl Rule {
             if count < bound {
                 let words = self.words.join("`, `");
                 let what = format!(
-                    "{count} uses of `{words}`: lower the bound of {bound} in xtask/src/tidy, or remove the entry"
+                    "`{words}`: {count} found, {bound} allowed: lower the bound in xtask/src/tidy, or remove the entry"
                 );
                 add(path, 1, what);
             }
@@ -126,11 +126,11 @@ pub(super) mod tests {
             ),
             (
                 "run();",
-                "known.rs:1: 1 uses of `go`, `run`: lower the bound of 2 in xtask/src/tidy, or remove the entry",
+                "known.rs:1: `go`, `run`: 1 found, 2 allowed: lower the bound in xtask/src/tidy, or remove the entry",
             ),
             (
                 "",
-                "known.rs:1: 0 uses of `go`, `run`: lower the bound of 2 in xtask/src/tidy, or remove the entry",
+                "known.rs:1: `go`, `run`: 0 found, 2 allowed: lower the bound in xtask/src/tidy, or remove the entry",
             ),
         ] {
             let problems = problems(&RULE, &[HOME, ("crates/b/src/known.rs", text)]);
