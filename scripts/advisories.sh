@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks Cargo.lock against the RustSec advisories, or says why it does not.
+# Checks Cargo.lock against the RustSec advisories. Prints the reason if the check is skipped.
 #
-# SWITCHBOARD_ADVISORY_DB names a git clone of the database to use in place of fetching it.
+# SWITCHBOARD_ADVISORY_DB is the path of a git clone of the database. If it is set, nothing is fetched.
 
 set -euo pipefail
 
@@ -15,10 +15,10 @@ database=https://github.com/RustSec/advisory-db
 
 if [[ -n ${SWITCHBOARD_ADVISORY_DB:-} ]]; then
     if [[ ! -d $SWITCHBOARD_ADVISORY_DB/crates ]]; then
-        echo "SWITCHBOARD_ADVISORY_DB=$SWITCHBOARD_ADVISORY_DB holds no advisory database" >&2
+        echo "error: no advisory database in SWITCHBOARD_ADVISORY_DB=$SWITCHBOARD_ADVISORY_DB; set it to a clone of $database" >&2
         exit 1
     fi
-    # cargo-deny takes no address of a file, so the clone is put where it keeps that of the address above.
+    # cargo-deny does not accept file URLs, so the clone goes where cargo-deny keeps its own clone of $database.
     git clone --quiet "$SWITCHBOARD_ADVISORY_DB" "$folder/db/advisory-db-3157b0e258782691"
 fi
 {
@@ -28,7 +28,7 @@ fi
 
 if [[ -z ${SWITCHBOARD_ADVISORY_DB:-} ]] &&
     ! timeout "$limit" cargo deny --all-features --config "$config" fetch db >"$folder/log" 2>&1; then
-    echo "advisories SKIPPED: the database cannot be fetched from $database: $(grep -m 1 . "$folder/log" || echo "no answer within $limit s")"
+    echo "advisories SKIPPED: cannot fetch the database from $database: $(grep -m 1 . "$folder/log" || echo "no response within $limit s")"
     exit
 fi
 cargo deny --all-features --config "$config" --offline check advisories

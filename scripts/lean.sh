@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the program without its optional features, the memory and the sentence model, and checks that nothing of
-# them is in it and that it runs. Each feature has to build alone, too. ./test calls this.
+# Builds the program without its optional features, the memory and the sentence model, and checks that it contains
+# neither of them and that it runs. Also checks that each feature builds alone. ./test calls this script.
 
 set -euo pipefail
 
@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 left_out='switchboard-memory|switchboard-recall|matrixmultiply'
 crates=$(cargo tree --package switchboard --no-default-features --edges normal --prefix none)
 if grep -E "^($left_out) " <<<"$crates"; then
-    echo "error: a build without features depends on these crates" >&2
+    echo "error: a build without features depends on the crates above; make them optional dependencies" >&2
     exit 1
 fi
 
@@ -18,7 +18,7 @@ for features in memory model; do
 done
 cargo clippy --package switchboard --no-default-features -- -D warnings
 
-# In a folder of its own, so that the whole program stays where tests look for it.
+# In a separate target directory, so that the full program stays where the tests expect it.
 target=${CARGO_TARGET_DIR:-target}/lean
 cargo build --package switchboard --no-default-features --target-dir "$target"
 program=$target/debug/switchboard
@@ -31,15 +31,15 @@ for _ in $(seq 600); do
     "$program" --home "$home" status --json >/dev/null 2>&1 && break
     sleep 0.1
 done
-# Without a gateway, the list below would be that of the file, which never has the memory.
+# Fails if no gateway runs: the list below would then come from the file, which never contains the memory.
 "$program" --home "$home" status >/dev/null
 servers=$("$program" --home "$home" list --json)
 if grep --quiet memory <<<"$servers"; then
-    echo "error: a gateway without the memory lists it: $servers" >&2
+    echo "error: a gateway built without the memory lists it: $servers" >&2
     exit 1
 fi
 if "$program" --help | grep --quiet '^ *memory '; then
-    echo "error: a build without the memory has its commands" >&2
+    echo "error: a program built without the memory has the memory commands" >&2
     exit 1
 fi
 "$program" --home "$home" stop

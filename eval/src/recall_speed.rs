@@ -21,11 +21,11 @@ pub(crate) fn measure(count: u64) {
         library.add(&document(row, text, &namespaces));
     }
     println!(
-        "{count} memories of {WORDS} words: made in {:.2?}",
+        "{count} memories of {WORDS} words: generated in {:.2?}",
         spent().saturating_sub(started)
     );
     println!(
-        "bytes a memory, words only: {}",
+        "bytes per memory, words only: {}",
         library.bytes() as u64 / count.max(1)
     );
 
@@ -35,7 +35,7 @@ pub(crate) fn measure(count: u64) {
         library.set_vector("model", row, &vector);
     }
     println!(
-        "bytes a memory, with vectors: {}",
+        "bytes per memory, with vectors: {}",
         library.bytes() as u64 / count.max(1)
     );
 
@@ -102,7 +102,7 @@ pub(crate) fn measure(count: u64) {
         longest = longest.max(timed(|| library.remove(row)));
     }
     println!(
-        "half of it removed in {:.2?}, at most {longest:.2?} at once",
+        "half of the memories removed in {:.2?}, at most {longest:.2?} per removal",
         spent().saturating_sub(started)
     );
 }

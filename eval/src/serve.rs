@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             }
             Some("ping") => json!({}),
             _ => {
-                let error = json!({"code": -32601, "message": "no such method"});
+                let error = json!({"code": -32601, "message": "unknown method"});
                 println!("{}", json!({"jsonrpc": "2.0", "id": id, "error": error}));
                 continue;
             }

@@ -277,10 +277,10 @@ fn print(rows: &[Row]) {
         let [text, whole] = &row.answers;
         if !whole.is_empty() {
             println!(
-                "A search for each by default: {} (goal: at most 1536 B)",
+                "One default search for each tool: {} (goal: at most 1536 B)",
                 spread(whole)
             );
-            println!("The text of it: {}", spread(text));
+            println!("Its text: {}", spread(text));
         }
     }
     let menu = rows.iter().map(|row| row.sum(&["menu"], 1)).max();
@@ -301,7 +301,9 @@ fn spread(sizes: &[usize]) -> String {
         sizes.iter().sum::<usize>() / count.max(1),
         sizes.last().unwrap_or(&0),
     );
-    format!("{count} of p10 {p10}, p50 {p50}, p90 {p90}, p99 {p99}, mean {mean}, largest {most} B")
+    format!(
+        "{count} sizes: p10 {p10}, p50 {p50}, p90 {p90}, p99 {p99}, mean {mean}, largest {most} B"
+    )
 }
 
 /// Prints the number of tools, and of bytes of definitions, at which both ways cost the same, by linear
@@ -318,5 +320,5 @@ fn break_even(what: &str, rows: &[Row], listing: &[&str], searching: &[&str]) {
         at(before.tools, after.tools),
         at(before.definitions, after.definitions),
     );
-    println!("As many tokens either way, {what}: {tools:.1} tools, {bytes:.0} B of definitions");
+    println!("Break-even in tokens, {what}: {tools:.1} tools, {bytes:.0} B of definitions");
 }

@@ -7,39 +7,40 @@ use crate::{USAGE, is_help, root, run_release};
 const HELP: &str = "\
 cargo xtask bench wire|connection|gateway|revisions|flat|disk|start|idle|memory|search|tokens [--quick] [--json FILE]
 
-Builds bench/ for release, and the gateway if it is measured, and runs it. Ratios come first, because they
-hold on any machine.
+Run one benchmark. Builds bench/, and the gateway if the benchmark needs it, in release mode. Ratios come first,
+because they hold on any machine.
 
-  wire         read, route and forward a message with another id, against the typed model of rmcp and
-               against serde_json's Value
-  connection   calls per second to a child process over its pipes, against the bare pipes to the same
-               child, and the memory of an idle connection
-  gateway      calls through `switchboard serve` to an echo server, against the same server without a
-               gateway, a relay that does nothing else, and mcp-proxy 0.6.0, which is installed into
-               .tools/bench if it is not there
-  revisions    calls through `switchboard serve` with client and server of the revisions that open a session
-               (legacy) and of 2026-07-28 (modern), each with each
-  flat         what a call costs with 1 and with 100 servers, with 10 and with 10,000 tools
-  disk         what the gateway writes while calls go through it, by thread; needs strace
-  start        from the start of `switchboard stdio` to its first tool list, against `cat`, with 50 servers
-               that need 5 s each: known from before, unknown, and joining a running gateway
-  idle         processes, memory, CPU time and wake-ups of a gateway that nobody calls
-  memory       storing and recalling with 1,000, 10,000, 100,000 and 300,000 memories, starting with a store that
-               is full, locked or damaged, and the same against the reference server, if scripts/tools.sh has
-               installed it; the figures go into target/bench-memory.json as well
-  search       finding tools among 1,000, 10,000 and 100,000: time, memory, and time to index them
-  tokens       what an agent carries around with 5 to 10,000 tools: the list of all, against the menu and
-               searches; and with how many tools both cost the same
+  wire         Read, route and forward a message under another ID, compared with the typed model of rmcp and with
+               serde_json's Value
+  connection   Calls per second to a child process over its pipes, compared with the bare pipes to the same child;
+               memory of an idle connection
+  gateway      Calls through `switchboard serve` to an echo server, compared with the same server without a gateway,
+               with a minimal relay, and with mcp-proxy 0.6.0, which is installed into .tools/bench if it is missing
+  revisions    Calls through `switchboard serve` for each pair of a client and a server: of the revisions that open
+               a session (legacy), and of 2026-07-28 (modern)
+  flat         Cost of a call with 1 and with 100 servers, with 10 and with 10,000 tools
+  disk         Disk writes of the gateway during calls, by thread; requires strace
+  start        Time from the start of `switchboard stdio` to its first tool list, compared with `cat`, with 50 servers
+               that need 5 s each: with known servers, with unknown ones, and with a running gateway
+  idle         Processes, memory, CPU time and wake-ups of an idle gateway
+  memory       Storing and recalling with 1,000, 10,000, 100,000 and 300,000 memories; starting with a full, a locked
+               or a damaged store; and a comparison with the reference server, if scripts/tools.sh has installed it.
+               Also writes the figures to target/bench-memory.json
+  search       Searching 1,000, 10,000 and 100,000 tools: time, memory, and time to index
+  tokens       Context that an agent needs with 5 to 10,000 tools: the list of all tools, compared with the menu and
+               searches; and the number of tools at which both cost the same
 
-  --quick      fewer and shorter rounds, to see that it works
-  --json FILE  the figures as JSON, into this file as well
-  --only SUBJECTS   of `gateway`: only some of direct, relay, switchboard, mcp-proxy; with commas
-  --sizes N,N  of `memory`: other numbers of memories
-  --model DIR  of `memory`: the folder of a sentence model; the one in .tools unless given, and \"built-in\" for
-               the one that is built in
-  --tools FILE of `tokens`: measure with these definitions as well, [{\"server\", \"tool\"}]
+  --quick          Fewer and shorter rounds, as a smoke test
+  --json FILE      Also write the figures as JSON to this file
+  --only SUBJECTS  For `gateway`: a comma-separated subset of direct, relay, switchboard, mcp-proxy
+  --sizes N,N      For `memory`: other numbers of memories
+  --model DIR      For `memory`: directory of a sentence model, or \"built-in\" for the built-in one (default: the
+                   model in .tools)
+  --tools FILE     For `tokens`: a file of further definitions to measure, [{\"server\", \"tool\"}]
 
-A full run takes one to three minutes, of `memory` twenty. Leave the machine alone meanwhile.";
+A full run takes 1 to 3 min, one of `memory` 20 min. Do not use the machine for other work meanwhile.
+
+Example: cargo xtask bench gateway --quick --only direct,switchboard";
 
 /// Benchmarks, each with `true` if it needs the gateway.
 const WHAT: [(&str, bool); 9] = [
@@ -63,7 +64,7 @@ const OPTIONS: [(&str, bool); 5] = [
     ("--model", true),
 ];
 
-/// The other gateway that ours is compared with.
+/// The other gateway, for comparison.
 const PEER: &str = "mcp-proxy";
 const PEER_VERSION: &str = "0.6.0";
 
@@ -149,7 +150,7 @@ fn install_peer() -> PathBuf {
         let package = format!("{PEER}@{PEER_VERSION}");
         let tools = tools.display().to_string();
         if let Err(error) = cargo(&["install", &package, "--locked", "--root", &tools]) {
-            println!("{PEER} cannot be installed, and is left out: {error}");
+            println!("skipping {PEER}: cannot install it: {error}");
         }
     }
     program
@@ -165,6 +166,6 @@ fn cargo(args: &[&str]) -> Result<(), String> {
     if status.success() {
         Ok(())
     } else {
-        Err(format!("cargo {} ended with {status}", args.join(" ")))
+        Err(format!("cargo {} failed with {status}", args.join(" ")))
     }
 }

@@ -7,13 +7,15 @@ use crate::{USAGE, is_help, root};
 const HELP: &str = "\
 cargo xtask crash memory [--kills N] [--seed N]
 
-Kills the real program with SIGKILL at random moments while it stores, changes, deletes, imports and
-consolidates memories and fills in their vectors, and starts it again: everything that was acknowledged has to
-be there, what was deleted has to be gone, the index has to find what is in the store, and nothing may be left
-over. The test of the workspace does the same with a few kills.
+Kill the program with SIGKILL at random moments while it stores, changes, deletes, imports and consolidates
+memories and computes their vectors, and restart it. Every acknowledged change has to be there, deleted memories
+have to be gone, the index has to match the store, and no process or file may be left behind. The test suite of
+the workspace does the same with fewer kills.
 
-  --kills N   200 unless given
-  --seed N    the moments and the work of an earlier run, which says its own";
+  --kills N   Number of kills (default: 200)
+  --seed N    Seed of the moments and of the work, to repeat an earlier run, which prints its seed
+
+Example: cargo xtask crash memory --kills 20 --seed 7";
 
 /// Environment variables that configure the test.
 const KILLS: &str = "SWITCHBOARD_CRASH_KILLS";
@@ -63,6 +65,6 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     if status.success() {
         Ok(())
     } else {
-        Err(format!("the test ended with {status}"))
+        Err(format!("the test failed with {status}"))
     }
 }

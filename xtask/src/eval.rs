@@ -6,22 +6,24 @@ const HELP: &str = "\
 cargo xtask eval search|memory [SET.json] [--model FOLDER]
 
 search
-Measures hit@1, hit@5 and nDCG@5 of the search for tools, a row for each way of searching and for all
-together, and what learning adds.
+Measure hit@1, hit@5 and nDCG@5 of the search for tools, with one row per method and one for all methods
+together, and the effect of search feedback.
 
-  SET.json        tools and queries: {\"tools\": [{\"name\", \"description\", …}], \"queries\": [{\"query\", \"tool\"}]};
-                  $SWITCHBOARD_QUERIES unless given
+  SET.json        Tools and queries: {\"tools\": [{\"name\", \"description\", …}], \"queries\": [{\"query\", \"tool\"}]}
+                  (default: $SWITCHBOARD_QUERIES)
 
 memory
-Measures how much of what answers a question is among the first 5 and 10 memories that are recalled, a row for
-each way of finding them and for all together.
+Measure recall@5 and recall@10: the share of the evidence for a question among the first 5 and 10 memories, with
+one row per method and one for all methods together.
 
-  SET.json        conversations and questions: {\"conversations\": [{\"conversation\",
-                  \"turns\": [{\"id\", \"when\", \"speaker\", \"text\"}], \"questions\": [{\"question\", \"evidence\": [id]}]}]};
-                  $SWITCHBOARD_MEMORIES unless given
-  --size COUNT    instead of that, how fast so many made-up memories are indexed and recalled
+  SET.json        Conversations and questions: {\"conversations\": [{\"conversation\",
+                  \"turns\": [{\"id\", \"when\", \"speaker\", \"text\"}], \"questions\": [{\"question\", \"evidence\": [id]}]}]}
+                  (default: $SWITCHBOARD_MEMORIES)
+  --size COUNT    Instead, measure the speed of indexing and recalling this number of generated memories
 
-  --model FOLDER  a sentence model to measure as well; $SWITCHBOARD_MODEL unless given";
+  --model FOLDER  Sentence model to measure as well (default: $SWITCHBOARD_MODEL)
+
+Example: cargo xtask eval search queries.json --model .tools/model";
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     if args.iter().any(|arg| is_help(arg)) {

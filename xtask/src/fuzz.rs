@@ -14,16 +14,16 @@ const SECONDS: u64 = 600;
 const HELP: &str = "\
 cargo xtask fuzz [TARGET]... [--seconds N]
 
-Makes up input for the checks in fuzz/src, guided by which code it reaches, until one of them fails or the
-time is over. The targets are the files in fuzz/fuzz_targets; without a TARGET all of them get their turn,
-one process at a time.
+Run the checks in fuzz/src on generated input, guided by code coverage, until a check fails or the time is up.
+The targets are the files in fuzz/fuzz_targets. Without a TARGET, all of them run, one process at a time.
 
-  --seconds N   how long to spend on each target (default 600)
+  --seconds N   Time for each target, in seconds (default: 600)
 
-It starts from fuzz/seeds/TARGET, and from what earlier runs found worth keeping in target/fuzz-corpus.
-An input that breaks a check is left in target/fuzz-artifacts, and the command to replay it is shown.
-The first run installs cargo-fuzz into .tools and builds libFuzzer, which takes a few minutes. No nightly
-toolchain is needed.";
+The input starts from fuzz/seeds/TARGET and from the corpus of earlier runs in target/fuzz-corpus. An input that
+fails a check is stored in target/fuzz-artifacts, and the command to replay it is printed. The first run installs
+cargo-fuzz into .tools and builds libFuzzer, which takes a few minutes. No nightly toolchain is needed.
+
+Example: cargo xtask fuzz envelope --seconds 60";
 
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
@@ -71,11 +71,11 @@ fn parse(args: &[String], known: &[String]) -> Result<Options, String> {
     while let Some(arg) = args.next() {
         if arg == "--seconds" {
             let value = args.next().map(String::as_str).unwrap_or_default();
-            // libFuzzer takes zero as no limit.
+            // libFuzzer treats zero as no limit.
             let number = value.parse().ok().filter(|number| *number > 0);
             seconds = number.ok_or_else(|| {
                 usage(format!(
-                    "--seconds wants a number of at least 1, not {value:?}"
+                    "invalid value {value:?} for --seconds: expected a number of at least 1"
                 ))
             })?;
         } else if known.contains(arg) {
@@ -83,7 +83,7 @@ fn parse(args: &[String], known: &[String]) -> Result<Options, String> {
         } else {
             let known = known.join(", ");
             return Err(usage(format!(
-                "there is no target {arg:?}, there are: {known}"
+                "unknown target {arg:?}; the targets are: {known}"
             )));
         }
     }
@@ -110,7 +110,7 @@ fn host() -> Result<String, String> {
     let told = String::from_utf8_lossy(&told.stdout);
     let host = told.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned)
-        .ok_or_else(|| "rustc -vV names no host".to_owned())
+        .ok_or_else(|| "cannot find the host in the output of `rustc -vV`".to_owned())
 }
 
 fn build(places: &Places, targets: &[String]) -> Result<(), String> {
@@ -171,18 +171,20 @@ fn fuzz(places: &Places, target: &str, seconds: u64) -> Result<Option<String>, S
 
 fn report(target: &str, status: ExitStatus, inputs: &[&Path]) -> String {
     if inputs.is_empty() {
-        return format!("{target} ended with {status} and left no input: its last lines say why");
+        return format!(
+            "{target} failed with {status} and left no input; see its last lines for the reason"
+        );
     }
     let inputs = inputs.iter().map(|input| {
         let input = input.display();
         format!(
             "\n  input   {input}\
              \n  replay  cargo run -p switchboard-fuzz --bin {target} -- {input}\
-             \n  keep    move it to fuzz/seeds/{target}/ under a name that tells what it is: then it is a test"
+             \n  keep    move it to fuzz/seeds/{target}/ under a descriptive name, and it becomes a test"
         )
     });
     let inputs: String = inputs.collect();
-    format!("{target} does not hold, see the panic above{inputs}")
+    format!("{target} failed, see the panic above{inputs}")
 }
 
 fn files_since(folder: &Path, start: SystemTime) -> Vec<PathBuf> {
@@ -204,7 +206,7 @@ fn succeed(command: &mut Command) -> Result<(), String> {
         Ok(())
     } else {
         let program = command.get_program().display();
-        Err(format!("{program} ended with {status}"))
+        Err(format!("{program} failed with {status}"))
     }
 }
 

@@ -23,32 +23,32 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command {
         name: "bench",
-        summary: "measure what the wire and a connection cost",
+        summary: "Run a benchmark of the wire format, a connection or the gateway",
         run: bench::run,
     },
     Command {
         name: "crash",
-        summary: "kill the program at random moments and see what it has lost",
+        summary: "Kill the program at random moments and check for lost data",
         run: crash::run,
     },
     Command {
         name: "eval",
-        summary: "measure how often the right tool is found",
+        summary: "Measure the quality of the search for tools and memories",
         run: eval::run,
     },
     Command {
         name: "fuzz",
-        summary: "look for bytes that break the code that reads bytes",
+        summary: "Fuzz the code that parses untrusted bytes",
         run: fuzz::run,
     },
     Command {
         name: "simulate",
-        summary: "play random schedules against the state machine",
+        summary: "Run random schedules against the state machine",
         run: simulate::run,
     },
     Command {
         name: "tidy",
-        summary: "check the rules of the house that no compiler knows",
+        summary: "Check the project's own rules",
         run: tidy::run,
     },
 ];
@@ -82,7 +82,7 @@ fn dispatch(arguments: &[String]) -> Result<(), String> {
     };
     match COMMANDS.iter().find(|command| command.name == name) {
         Some(command) => (command.run)(rest),
-        None => Err(format!("{}\n\nthere is no command {name:?}", help())),
+        None => Err(format!("{}\n\nunknown command {name:?}", help())),
     }
 }
 
@@ -92,8 +92,8 @@ fn help() -> String {
         .map(|Command { name, summary, .. }| format!("  {name:<10}{summary}"))
         .collect();
     format!(
-        "{USAGE} cargo xtask COMMAND [ARGUMENTS]\n\nWhat a developer runs:\n\n{}\n\n\
-         `cargo xtask COMMAND --help` tells more about one of them.",
+        "{USAGE} cargo xtask COMMAND [ARGUMENTS]\n\nCommands for developers:\n\n{}\n\n\
+         Run `cargo xtask COMMAND --help` for the options of a command.",
         commands.join("\n")
     )
 }
@@ -120,7 +120,7 @@ fn run_release(package: &str, args: &[String]) -> Result<(), String> {
     if status.success() {
         Ok(())
     } else {
-        Err(format!("{package} ended with {status}"))
+        Err(format!("{package} failed with {status}"))
     }
 }
 

@@ -5,12 +5,14 @@ use crate::{USAGE, is_help, run_release};
 const HELP: &str = "\
 cargo xtask simulate [ARGUMENTS]
 
-Plays random schedules against the state machine of a connection: busy transports, losses, late,
-doubled and garbled answers, callers that leave, stops at any moment. A schedule that breaks an
+Run random schedules against the state machine of a connection: busy transports, lost connections, late,
+duplicate and malformed responses, callers that cancel, stops at any moment. A schedule that violates an
 invariant is shrunk and printed.
 
-Without ARGUMENTS a million schedules are played. Otherwise they are handed on; among them are
-`--schedules N`, `--seed N` and `--replay FILE`.";
+Without ARGUMENTS, 1,000,000 schedules run. Otherwise the arguments are passed to the simulation, such as
+`--schedules N`, `--seed N` and `--replay FILE`.
+
+Example: cargo xtask simulate --schedules 1000 --seed 7";
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     match args {

@@ -19,28 +19,28 @@ use crate::{USAGE, is_help, root};
 const HELP: &str = "\
 cargo xtask tidy
 
-Checks every file that git knows or would add, and shows each problem as path:line: what, and what to do.
+Check every file that git tracks or would add. Each problem is printed as path:line: problem: fix.
 
-  - start a Rust file with a line `//!` that says what the file is for
-  - keep a Rust file within 800 lines, the tests at its end not counted
-  - leave no trailing white space, no notes to self, no paths of one machine
-  - let a crate in crates/ depend only on those below it (layers.rs)
-  - let at most 3 modules side by side depend on each other in a cycle (cycles.rs)
-  - use no runtime, clock, thread or socket in crates that have none, as ARCHITECTURE.md says (pure.rs)
-  - write `unsafe` only in the files that are listed for it (once.rs)
-  - call the function that exists for files that are replaced, hexadecimal digits, percent-encoding and names
-    in JSON, and do not write another one (once.rs)
-  - open no comment with What, Whether, Who or How, name the actor, and keep the names of tests within 8 words
+  - A Rust file starts with a `//!` line that states its purpose
+  - A Rust file has at most 800 lines, not counting the tests at its end
+  - No trailing white space, no notes to self, no paths of one machine
+  - A crate in crates/ depends only on crates of lower layers (layers.rs)
+  - At most 3 sibling modules depend on each other in a cycle (cycles.rs)
+  - No runtime, clock, thread or socket in the crates that have none according to ARCHITECTURE.md (pure.rs)
+  - `unsafe` only in the files that are listed for it (once.rs)
+  - One implementation each of replacing files, hexadecimal digits, percent-encoding and names in JSON; other
+    code calls it (once.rs)
+  - No comment opens with What, Whether, Who or How; comments name the actor; names of tests have at most 8 words
     (words.rs)
-  - let every link in Markdown lead to a file or a heading (links.rs)
-  - let no test want something to be over within a time: a busy machine fails it (clock.rs)
+  - Every link in Markdown leads to a file or a heading (links.rs)
+  - No test has an upper bound on a duration, because a busy machine fails it (clock.rs)
 
-These files are in xtask/src/tidy, and have tables of what may break a rule. Lower a number there when you can,
-and take out an entry that nothing needs: tidy says so. The rules of cycles.rs, pure.rs and once.rs are not for
-tests, but that about `unsafe` is; that of clock.rs is for nothing else.
+These files are in xtask/src/tidy. Some contain tables of exceptions. Lower a number there when you can, and remove
+entries that are no longer needed; tidy reports them. The rules of cycles.rs, pure.rs and once.rs do not apply to
+tests, except for `unsafe`; the rule of clock.rs applies only to tests.
 
-The length of functions is left to clippy: `too_many_lines` allows 100 lines. The bytes in fuzz/seeds and lock
-files are left alone.";
+The length of functions is checked by clippy (`too_many_lines`, 100 lines). The files in fuzz/seeds and lock files
+are not checked.";
 
 #[derive(Debug, PartialEq, Eq)]
 struct Problem {

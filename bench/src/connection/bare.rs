@@ -53,7 +53,7 @@ impl Bare {
             }
             buffer.clear();
             if self.stdout.read_buf(&mut buffer).await? == 0 {
-                return Err("the child has left".into());
+                return Err("the child exited".into());
             }
             answered = memchr::memchr_iter(b'\n', &buffer).count();
             waiting -= answered;

@@ -148,7 +148,7 @@ async fn open(what: &str) -> Result<Held> {
             greet(&mut end).await?;
             let event = poll_fn(|cx| transport.poll_event(cx)).await;
             if !matches!(event, TransportEvent::Frame { .. }) {
-                return Err("no frame came through".into());
+                return Err("no frame arrived".into());
             }
             Ok(Held::Transport(transport, end, memory, servers))
         }
@@ -157,7 +157,7 @@ async fn open(what: &str) -> Result<Held> {
             client.request(load::METHOD, None).await?;
             Ok(Held::Stdio(client))
         }
-        _ => Err("there is no such kind".into()),
+        _ => Err("unknown kind".into()),
     }
 }
 

@@ -73,14 +73,14 @@ impl Pipe {
             }
             self.input.write_all(&lines).await?;
             if self.output.read_buf(&mut self.unread).await? == 0 {
-                return Err("the server left".into());
+                return Err("the server exited".into());
             }
             let mut done = 0;
             for end in memchr_iter(b'\n', &self.unread) {
                 let answer: Answer = serde_json::from_slice(&self.unread[done..end])?;
                 done = end + 1;
                 let begin = waiting.remove(&answer.id);
-                taken.push(begin.ok_or("an answer that nobody waits for")?.elapsed());
+                taken.push(begin.ok_or("unexpected response")?.elapsed());
             }
             self.unread.drain(..done);
         }

@@ -54,7 +54,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
         .arg(out.path())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("cannot start strace: {error}; install it, for instance with `apt-get install strace`"))?;
+        .map_err(|error| format!("cannot start strace: {error}; install it, for example with `apt-get install strace`"))?;
     // strace reports when it has attached to the process.
     let mut said = String::new();
     let errors = tracer.stderr.take().ok_or("no pipe from strace")?;
@@ -105,7 +105,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
     Ok(Report {
         tables: vec![
             Table {
-                title: "No disk on the way of a call",
+                title: "No disk access on the path of a call",
                 columns: GOALS.to_vec(),
                 rows: vec![goal(
                     "system calls to files beside the store's thread",
@@ -114,7 +114,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
                 )],
             },
             Table {
-                title: "What the gateway wrote and opened, by thread",
+                title: "Writes and opened files of the gateway, by thread",
                 columns: vec!["thread", "target", "call", "times", "per call"],
                 rows,
             },

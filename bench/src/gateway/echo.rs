@@ -80,7 +80,7 @@ pub(crate) fn serve(words: &[&str]) -> Result<()> {
     let eras = [Era::Legacy, Era::Modern];
     let era = eras.into_iter().find(|known| word(*known) == *era);
     let echo = Echo {
-        era: era.ok_or("there is no such era")?,
+        era: era.ok_or("unknown era")?,
         tools: tools.parse()?,
         delay: delay.first().map(Path::new),
     };

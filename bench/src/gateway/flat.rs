@@ -97,12 +97,12 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
     Ok(Report {
         tables: vec![
             Table {
-                title: "The cost of a call with many, over that with few",
+                title: "The cost of a call with many servers or tools, relative to few",
                 columns: GOALS.to_vec(),
                 rows: goals,
             },
             Table {
-                title: "The same in figures: times in µs, memory in MB",
+                title: "Absolute figures: times in µs, memory in MB",
                 columns: vec![
                     "servers",
                     "tools of the first",
@@ -120,10 +120,10 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
         ],
         notes: vec![
             format!(
-                "{} rounds of fresh processes, {} turns in each. A ratio is that of the least figures of all turns, in which other programs were in the way the least.",
+                "{} rounds of fresh processes, {} turns in each. A ratio is that of the lowest figures of all turns, which other programs disturbed the least.",
                 plan.rounds, plan.turns
             ),
-            "All servers are known from a run before; only the one that is called runs.".to_owned(),
+            "All servers are known from an earlier run; only the called one runs.".to_owned(),
             format!("Load average {}.", process::load_average()),
         ],
     })
@@ -162,7 +162,7 @@ pub(super) fn learn(
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        Err(format!("not all of {tools} tools were learnt in a minute").into())
+        Err(format!("not all of {tools} tools were discovered within 1 min").into())
     })?;
     // The snapshot of the last server is written right after its tools appear.
     std::thread::sleep(Duration::from_millis(300));

@@ -137,7 +137,7 @@ impl Connection {
         self.expect(&reply, 200, said.as_bytes())?;
         let modern = memmem::find(&self.body, b"\"resultType\":\"complete\"").is_some();
         if modern != (self.era == Era::Modern) {
-            return Err("the answer is of the other era".into());
+            return Err("the response is of the other era".into());
         }
         Ok(taken)
     }
@@ -173,7 +173,7 @@ impl Connection {
         }
         let body = String::from_utf8_lossy(&self.body);
         let body: String = body.chars().take(300).collect();
-        Err(format!("not the answer expected: HTTP {} {body}", reply.status).into())
+        Err(format!("unexpected response: HTTP {} {body}", reply.status).into())
     }
 
     async fn post(&mut self, body: &str) -> Result<Reply> {
@@ -184,7 +184,7 @@ impl Connection {
         self.stream.write_all(&self.request).await?;
         match timeout(PATIENCE, self.receive()).await {
             Ok(reply) => reply,
-            Err(_) => Err(format!("no answer in {PATIENCE:?} to {body}").into()),
+            Err(_) => Err(format!("no response within {PATIENCE:?} to {body}").into()),
         }
     }
 
@@ -196,7 +196,7 @@ impl Connection {
             self.more().await?;
         };
         let head = std::str::from_utf8(&self.received[..end])?;
-        let status = head.get(9..12).ok_or("this is not HTTP")?.parse()?;
+        let status = head.get(9..12).ok_or("invalid HTTP response")?.parse()?;
         let mut length = None;
         let mut chunked = false;
         let mut session = None;

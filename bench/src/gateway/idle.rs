@@ -52,7 +52,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
     let switches = f64::from(u32::try_from(switches)?) * per_minute;
     Ok(Report {
         tables: vec![Table {
-            title: "An idle gateway with 50 servers that are started when needed",
+            title: "An idle gateway with 50 servers that start on demand",
             columns: GOALS.to_vec(),
             rows: vec![
                 goal("child processes", Some(children), Bound::AtMost(0.0)),

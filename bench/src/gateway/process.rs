@@ -17,7 +17,7 @@ pub(crate) fn cpu_time(pid: u32) -> Result<Duration> {
         };
         let used = times.split_whitespace().next();
         nanos += used
-            .ok_or("the system tells no CPU times")?
+            .ok_or("the system reports no CPU times")?
             .parse::<u64>()?;
     }
     Ok(Duration::from_nanos(nanos))
@@ -35,7 +35,7 @@ pub(crate) fn resident(pid: u32) -> Result<f64> {
     let sizes = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     let line = sizes.lines().find_map(|line| line.strip_prefix("Rss:"));
     let kib = line.and_then(|line| line.split_whitespace().next());
-    let kib: f64 = kib.ok_or("the system tells no sizes")?.parse()?;
+    let kib: f64 = kib.ok_or("the system reports no sizes")?.parse()?;
     Ok(kib / 1024.0)
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn peak(pid: u32) -> Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.split_whitespace().next());
-    let kib: f64 = kib.ok_or("the system tells no sizes")?.parse()?;
+    let kib: f64 = kib.ok_or("the system reports no sizes")?.parse()?;
     Ok(kib / 1024.0)
 }
 

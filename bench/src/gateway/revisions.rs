@@ -80,12 +80,12 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
     Ok(Report {
         tables: vec![
             Table {
-                title: "A call from one era to the other, over one that stays in its own",
+                title: "Calls between two eras, relative to calls within one",
                 columns: columns("ratio"),
                 rows: ratios.to_vec(),
             },
             Table {
-                title: "The same in figures: times in µs",
+                title: "Absolute figures: times in µs",
                 columns: columns("client → server"),
                 rows: figures.collect(),
             },
@@ -95,10 +95,10 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
                 "{} rounds of fresh processes, {} turns in each: {} calls one at a time, then {} on {CONNECTIONS} connections, after a warm-up. Medians of the turns; a ratio is the median of the ratios within a turn.",
                 plan.rounds, plan.turns, plan.sequential, plan.load
             ),
-            "Legacy is 2025-06-18, with a session for each connection; modern is 2026-07-28, whose requests are longer by what each of them has to carry. Clients come over HTTP, servers are on pipes.".to_owned(),
-            "CPU time is that of the gateway under load, the server behind it not counted, what looks after that server counted.".to_owned(),
+            "Legacy is 2025-06-18, with a session for each connection; modern is 2026-07-28, whose requests are longer, because each is self-contained. Clients connect over HTTP, servers over pipes.".to_owned(),
+            "CPU time is that of the gateway under load, with the guard of its server and without the server.".to_owned(),
             format!(
-                "Load average before {load_before}, after {}. Above the number of cores, other programs were in the way: trust CPU times before ratios, and ratios before rates and latencies.",
+                "Load average before {load_before}, after {}. Above the number of cores, other programs disturbed the run: trust CPU times before ratios, and ratios before rates and latencies.",
                 process::load_average()
             ),
         ],

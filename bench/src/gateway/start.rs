@@ -117,12 +117,12 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
     Ok(Report {
         tables: vec![
             Table {
-                title: "From the start of `switchboard stdio` to the answer of tools/list",
+                title: "From the start of `switchboard stdio` to the response to tools/list",
                 columns: GOALS.to_vec(),
                 rows: goals,
             },
             Table {
-                title: "The same in figures, ms",
+                title: "Absolute figures, ms",
                 columns: vec![
                     "situation", "median", "least", "most", "cat", "cat least", "cat most",
                     "tools in the answer", "leaving",
@@ -131,8 +131,8 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
             },
         ],
         notes: vec![
-            format!("{times} starts for each situation, in turns with `cat`. {SERVERS} servers are configured that need {SLOW} s each before they answer; {TOOLS} tools each are known, or none."),
-            "The answer is one page of the list. Leaving is from the end of input to the end of the process, all servers ended.".to_owned(),
+            format!("{times} starts for each situation, alternating with `cat`. {SERVERS} servers are configured, each of which responds after {SLOW} s; {TOOLS} tools of each are known, or none."),
+            "The response is one page of the list. Leaving is the time from the end of input to the exit of the process, including all servers.".to_owned(),
             format!("Load average {}.", process::load_average()),
         ],
     })
@@ -154,7 +154,7 @@ fn furnished(runtime: &Runtime, switchboard: &Path) -> Result<Home> {
 
 fn delay_file(home: &Home) -> Result<String> {
     let path = home.path().join("delay");
-    Ok(path.to_str().ok_or("the path is no text")?.to_owned())
+    Ok(path.to_str().ok_or("the path is not UTF-8")?.to_owned())
 }
 
 /// Configures the servers. Returns the path of the file that slows them down, which is on their command
@@ -244,8 +244,8 @@ fn launch(mut command: Command, say: &str, marker: &str) -> Result<Start> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let begin = Instant::now();
     let mut child = command.spawn()?;
-    let mut input = child.stdin.take().ok_or("no pipe to it")?;
-    let mut output = child.stdout.take().ok_or("no pipe from it")?;
+    let mut input = child.stdin.take().ok_or("no pipe to the process")?;
+    let mut output = child.stdout.take().ok_or("no pipe from the process")?;
     input.write_all(say.as_bytes())?;
     let watchdog = Watchdog::new(&child, PATIENCE);
     let mut said = Vec::with_capacity(1 << 20);
@@ -253,7 +253,7 @@ fn launch(mut command: Command, say: &str, marker: &str) -> Result<Start> {
     while !said.ends_with(b"\n") || memmem::find(&said, ANSWER).is_none() {
         let read = output.read(&mut chunk)?;
         if read == 0 {
-            return Err(format!("{command:?} left without an answer").into());
+            return Err(format!("{command:?} exited without a response").into());
         }
         said.extend_from_slice(&chunk[..read]);
     }

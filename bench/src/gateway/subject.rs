@@ -41,7 +41,9 @@ pub(super) fn echo(tools: usize) -> Result<Vec<String>> {
 /// The same for an era.
 fn echo_of(era: Era, tools: usize) -> Result<Vec<String>> {
     let own = env::current_exe()?;
-    let own = own.to_str().ok_or("this program's path is no text")?;
+    let own = own
+        .to_str()
+        .ok_or("the path of this program is not UTF-8")?;
     let tools = tools.to_string();
     Ok([own, ECHO, word(era), &tools].map(str::to_owned).to_vec())
 }
@@ -295,7 +297,7 @@ impl Running {
                 return Ok(address.parse()?);
             }
             if Instant::now() > until || self.has_ended() {
-                return Err(self.complaint(&"it does not say where it listens"));
+                return Err(self.complaint(&"it does not report its address"));
             }
             thread::sleep(POLL);
         }
@@ -310,7 +312,7 @@ impl Running {
         let last: Vec<&str> = said.lines().rev().take(5).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
         format!(
-            "{}: {error}; its last words: {}",
+            "{}: {error}; its last output: {}",
             self.name,
             last.join(" | ")
         )
@@ -330,7 +332,7 @@ impl Running {
             if Instant::now() > until {
                 self.child.kill()?;
                 self.child.wait()?;
-                return Err(format!("{} did not leave in {PATIENCE:?}", self.name).into());
+                return Err(format!("{} did not exit within {PATIENCE:?}", self.name).into());
             }
             thread::sleep(POLL);
         }

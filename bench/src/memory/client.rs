@@ -41,7 +41,7 @@ impl Client {
             .spawn()?;
         let watchdog = Some(Watchdog::new(&child, at_most));
         let input = child.stdin.take();
-        let output = child.stdout.take().ok_or("no pipe from it")?;
+        let output = child.stdout.take().ok_or("no pipe from the process")?;
         let mut client = Self {
             child,
             input,
@@ -67,7 +67,7 @@ impl Client {
     fn say(&mut self, message: &Value) -> Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
-        let input = self.input.as_mut().ok_or("it was left")?;
+        let input = self.input.as_mut().ok_or("the input is already closed")?;
         input.write_all(&line)?;
         Ok(())
     }
@@ -89,7 +89,7 @@ impl Client {
         loop {
             self.line.clear();
             if self.output.read_until(b'\n', &mut self.line)? == 0 {
-                return Err("it left, or was ended, without an answer".into());
+                return Err("the process exited without a response".into());
             }
             let took = begin.elapsed();
             let answer: Value = serde_json::from_slice(&self.line)?;

@@ -88,7 +88,7 @@ pub(super) fn measure(
     let (index_ready, vectors_ready) = until_ready(&mut client, begin)?;
     let (status, _) = client.call("get_status", json!({}))?;
     if status["memories"] != memories {
-        return Err(format!("there should be {memories} memories: {status}").into());
+        return Err(format!("expected {memories} memories: {status}").into());
     }
     let (resident, peak) = (
         process::resident(client.pid())?,
@@ -139,7 +139,7 @@ fn until_ready(client: &mut Client, begin: Instant) -> Result<(f64, f64)> {
             return Ok((index, begin.elapsed().as_secs_f64()));
         }
         if begin.elapsed() > PATIENCE {
-            return Err(format!("the memory does not get ready: {status}").into());
+            return Err(format!("the memory is not ready in time: {status}").into());
         }
         thread::sleep(Duration::from_millis(5));
     }
@@ -252,7 +252,10 @@ fn write(
         let [store, update, delete, sync] = &mut taken;
         let arguments = json!({"content": plan.texts.text(number), "namespace": namespace(number)});
         let stored = client.timed(&mut store.1, "store_memory", arguments)?;
-        let id = stored["id"].as_str().ok_or("it has no id")?.to_owned();
+        let id = stored["id"]
+            .as_str()
+            .ok_or("the memory has no ID")?
+            .to_owned();
         let content = plan.texts.text(number + 1);
         let change = json!({"id": id, "content": content});
         client.timed(&mut update.1, "update_memory", change)?;

@@ -112,7 +112,7 @@ impl Peer {
             found.resident = Some(process::resident(client.pid())?);
             if begin.elapsed() * 10 > PATIENCE * 9 {
                 found.cut_off = Some(format!(
-                    "after {} of {ROUNDS} rounds, for the time was over",
+                    "after {} of {ROUNDS} rounds, because the time was up",
                     round + 1
                 ));
                 break;

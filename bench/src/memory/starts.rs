@@ -195,7 +195,7 @@ fn hear(plan: &Plan<'_>, mut stage: Stage, name: &'static str) -> Result<Said> {
         let begin = Instant::now();
         while legacy.call("list_memories", json!({})).is_err() {
             if begin.elapsed() > PATIENCE / 4 {
-                return Err("the lock is gone, and calls fail all the same".into());
+                return Err("calls still fail after the lock is gone".into());
             }
             thread::sleep(Duration::from_millis(20));
         }

@@ -53,7 +53,7 @@ impl Agent {
             &json!({"jsonrpc": "2.0", "id": self.asked, "method": method, "params": params}),
         )?;
         loop {
-            let line = self.lines.next().ok_or("the program has ended")??;
+            let line = self.lines.next().ok_or("the program exited")??;
             let mut message: Value = serde_json::from_str(&line)?;
             if message["id"] != self.asked {
                 continue;

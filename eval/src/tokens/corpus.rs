@@ -30,7 +30,7 @@ pub(super) struct Tool {
 /// Takes `count` tools evenly from all, on servers with `each` tools.
 pub(super) fn draw(all: &[Definition], count: usize, each: usize) -> Result<Vec<Tool>> {
     if all.is_empty() {
-        return Err("there are no tools in the file".into());
+        return Err("the file contains no tools".into());
     }
     let origin = |at| {
         if count > all.len() {

@@ -15,8 +15,8 @@ pub(super) const KNOWN: &[(&str, usize)] = &[
     ("crates/cli/src/doctor/program.rs", 1),
 ];
 
-const ADVICE: &str = "a busy machine is slower than that: let a wait that is wrong last for ever, look at the order of \
-                      events, or use virtual time";
+const ADVICE: &str = "a busy machine exceeds it: make an incorrect wait last forever, check the order of events, \
+                      or use virtual time";
 
 /// The lines of a file on which a test requires something to finish within a time.
 pub(super) fn find(path: &str, text: &str) -> Vec<usize> {
@@ -54,7 +54,7 @@ pub(super) fn check(
     for (path, lines) in files {
         let bound = bound(path).map_or(0, |(_, bound)| *bound);
         for line in lines.iter().skip(bound) {
-            let what = format!("an upper bound on a time, {bound} are allowed here: {ADVICE}");
+            let what = format!("an upper bound on a duration, {bound} allowed here: {ADVICE}");
             problems.push((path.clone(), Problem { line: *line, what }));
         }
     }
@@ -63,7 +63,7 @@ pub(super) fn check(
         let count = lines.map_or(0, |(_, lines)| lines.len());
         if count < *bound {
             let what = format!(
-                "{count} upper bounds on a time: lower the bound of {bound} in {}, or take the entry out",
+                "upper bounds on a duration: {count} found, {bound} allowed: lower the bound in {}, or remove the entry",
                 file!()
             );
             problems.push(((*path).to_owned(), Problem { line: 1, what }));

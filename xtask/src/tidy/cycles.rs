@@ -91,7 +91,7 @@ fn too_large(name: &str, cycle: &BTreeSet<&str>, uses: &Uses<'_>) -> String {
     });
     let steps: Vec<String> = steps.collect();
     format!(
-        "`{name}` has a cycle of {} modules, {MAX} are allowed: move what two of them share below both ({})",
+        "`{name}` has a cycle of {} modules, {MAX} are allowed: move the code that two of them share below both ({})",
         cycle.len(),
         steps.join("; ")
     )

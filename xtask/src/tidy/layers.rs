@@ -169,7 +169,7 @@ pub(super) fn check(name: &str, manifest: &str) -> Vec<Problem> {
     let Some((_, allowed)) = LAYERS.iter().find(|(layer, _)| *layer == name) else {
         return vec![Problem {
             line: 1,
-            what: format!("`{name}` is on no floor: add it to LAYERS in xtask/src/tidy/layers.rs"),
+            what: format!("`{name}` is in no layer: add it to LAYERS in xtask/src/tidy/layers.rs"),
         }];
     };
     let mut problems = Vec::new();
@@ -177,11 +177,11 @@ pub(super) fn check(name: &str, manifest: &str) -> Vec<Problem> {
         let ours = dependency.strip_prefix("switchboard-");
         if ours.is_some_and(|ours| !allowed.contains(&ours)) {
             let below = match allowed {
-                [] => "none of ours".to_owned(),
+                [] => "no crate of the workspace".to_owned(),
                 allowed => format!("only {}", allowed.join(", ")),
             };
             let what =
-                format!("`{name}` may use {below}: turn the arrow round, or move the code down");
+                format!("`{name}` may use {below}: invert the dependency, or move the code down");
             problems.push(Problem { line, what });
         }
     }

@@ -56,13 +56,13 @@ fn check_lines(text: &str, homes: bool) -> Vec<Problem> {
         }
         for note in NOTES {
             if has_word(line, note) {
-                add(format!("`{note}`: do it now, or open an issue"));
+                add(format!("`{note}`: resolve it now, or open an issue"));
             }
         }
         for home in HOMES.into_iter().filter(|_| homes) {
             if has_word(line, home) {
                 add(format!(
-                    "`{home}` is a path of one machine: make it relative, or ask the environment"
+                    "`{home}` is a path of one machine: make it relative, or read it from the environment"
                 ));
             }
         }
@@ -86,7 +86,8 @@ fn check_head(text: &str) -> Option<Problem> {
     let first = text.lines().next().unwrap_or_default();
     (!first.starts_with("//!")).then(|| Problem {
         line: 1,
-        what: "no head: start the file with a `//!` line that says what it is for".to_owned(),
+        what: "no file comment: start the file with a `//!` line that states its purpose"
+            .to_owned(),
     })
 }
 
@@ -99,7 +100,7 @@ fn check_length(text: &str) -> Option<Problem> {
     (length > MAX_LINES).then(|| Problem {
         line: MAX_LINES + 1,
         what: format!(
-            "{length} lines without the tests, {MAX_LINES} are allowed: find the two things it does"
+            "{length} lines without the tests, {MAX_LINES} are allowed: split it by responsibility"
         ),
     })
 }
@@ -122,7 +123,7 @@ fn check_functions(text: &str) -> Vec<Problem> {
             problems.push(Problem {
                 line: start + 1,
                 what: format!(
-                    "a function of {length} lines, {MAX_FUNCTION_LINES} are allowed: name its parts"
+                    "a function of {length} lines, {MAX_FUNCTION_LINES} are allowed: split it into named parts"
                 ),
             });
         }

@@ -13,7 +13,7 @@ const UNSAFE: Rule = Rule {
         "crates/embed/src/minilm/product.rs",
     ],
     known: &[],
-    advice: "find a safe way, or a crate that has one",
+    advice: "use safe code, or a crate that provides it",
 };
 
 /// The known renames move a file or directory, and replace none that is in use.
@@ -29,7 +29,7 @@ const RENAME: Rule = Rule {
         ("crates/store/src/engine/sqlite.rs", 2),
         ("crates/cli/src/backups.rs", 1),
     ],
-    advice: "replace a file with the crate `files`, which does it in one step",
+    advice: "replace files with the crate `files`, which does it atomically",
 };
 
 const HEX: Rule = Rule {
@@ -72,7 +72,7 @@ const UNHEX: Rule = Rule {
         ("crates/redact/src/place.rs", 1),
         ("crates/trust/src/scan/encoded.rs", 3),
     ],
-    advice: "decode digits with `text::hex`, and what is percent-encoded with `text::percent`",
+    advice: "decode digits with `text::hex`, and percent-encoding with `text::percent`",
 };
 
 /// The known place looks for the end of a quotation.
@@ -82,7 +82,7 @@ const MEMBER: Rule = Rule {
     words: &["memmem", r#"contains("\""#, r#"contains(r#"""#],
     home: &["crates/wire/src/"],
     known: &[("crates/redact/src/named.rs", 1)],
-    advice: "ask `Raw::may_name` for a member of JSON: it knows that a name can be spelled with escapes",
+    advice: "look for a JSON member with `Raw::may_name`, which recognises names with escapes",
 };
 
 #[cfg(test)]

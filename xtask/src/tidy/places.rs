@@ -36,7 +36,7 @@ impl Rule {
             let bound = self.known.iter().find(|(known, _)| *known == path);
             let bound = bound.map_or(0, |(_, bound)| *bound);
             for (line, word) in found.into_iter().skip(bound) {
-                let what = format!("`{word}`, {bound} are allowed here: {}", self.advice);
+                let what = format!("`{word}`, {bound} allowed here: {}", self.advice);
                 add(path, line, what);
             }
         }
@@ -47,7 +47,7 @@ impl Rule {
             if count < bound {
                 let words = self.words.join("`, `");
                 let what = format!(
-                    "{count} times `{words}`: lower the bound of {bound} in xtask/src/tidy, or take the entry out"
+                    "`{words}`: {count} found, {bound} allowed: lower the bound in xtask/src/tidy, or remove the entry"
                 );
                 add(path, 1, what);
             }
@@ -111,7 +111,7 @@ pub(super) mod tests {
         let elsewhere = ("crates/a/src/x.rs", "// go\nlet gone = \"go\";\nrun();");
         assert_eq!(
             problems(&RULE, &[elsewhere, HOME, known]),
-            ["crates/a/src/x.rs:3: `run`, 0 are allowed here: walk"]
+            ["crates/a/src/x.rs:3: `run`, 0 allowed here: walk"]
         );
         let other = ("crates/c/src/x.rs", "go();");
         assert!(problems(&RULE, &[HOME, known, other]).is_empty());
@@ -122,15 +122,15 @@ pub(super) mod tests {
         for (text, what) in [
             (
                 "run();\ngo();\ngo();",
-                "known.rs:3: `go`, 2 are allowed here: walk",
+                "known.rs:3: `go`, 2 allowed here: walk",
             ),
             (
                 "run();",
-                "known.rs:1: 1 times `go`, `run`: lower the bound of 2 in xtask/src/tidy, or take the entry out",
+                "known.rs:1: `go`, `run`: 1 found, 2 allowed: lower the bound in xtask/src/tidy, or remove the entry",
             ),
             (
                 "",
-                "known.rs:1: 0 times `go`, `run`: lower the bound of 2 in xtask/src/tidy, or take the entry out",
+                "known.rs:1: `go`, `run`: 0 found, 2 allowed: lower the bound in xtask/src/tidy, or remove the entry",
             ),
         ] {
             let problems = problems(&RULE, &[HOME, ("crates/b/src/known.rs", text)]);

@@ -45,7 +45,7 @@ const CLOCK: Rule = Rule {
     words: &["::now", ".elapsed()", "thread::sleep"],
     home: &["crates/store/src/"],
     known: &[("crates/client-configs/src/apply.rs", 1)],
-    advice: "this crate has no clock: let the caller say what time it is",
+    advice: "this crate has no clock: take the time as an argument",
 };
 
 /// The store runs on its own thread. Scoped threads are allowed: they end with their scope.
@@ -58,7 +58,7 @@ const THREAD: Rule = Rule {
         "crates/store/src/engine/memory/salvage.rs",
     ],
     known: &[],
-    advice: "this crate has no threads: start one in a crate above",
+    advice: "this crate has no threads: start one in a higher crate",
 };
 
 /// Addresses of `std::net` are allowed: they are plain values.
@@ -76,7 +76,7 @@ const SOCKET: Rule = Rule {
     ],
     home: &[],
     known: &[],
-    advice: "this crate has no network: take bytes, and let a crate above carry them",
+    advice: "this crate has no network: take bytes, and send them in a higher crate",
 };
 
 /// Checks that the manifest of a pure crate has no impure dependency.
@@ -89,15 +89,16 @@ pub(super) fn check(name: &str, manifest: &str) -> Vec<Problem> {
     for (line, dependency) in dependencies(manifest) {
         let family = dependency.split(['-', '_']).next().unwrap_or(&dependency);
         if IMPURE.contains(&family) && !LINES.contains(&(name, lines[line - 1])) {
-            let what =
-                format!("`{name}` has no runtime and no network: use `{dependency}` a floor up");
+            let what = format!(
+                "`{name}` has no runtime and no network: use `{dependency}` in a higher layer"
+            );
             problems.push(Problem { line, what });
         }
     }
     for (of, allowed) in LINES {
         if *of == name && !lines.contains(allowed) {
             let what = format!(
-                "no `{allowed}` any more: take it out of LINES in {}",
+                "`{allowed}` is no longer used: remove it from LINES in {}",
                 file!()
             );
             problems.push(Problem { line: 1, what });

@@ -1,36 +1,36 @@
--- What people are asked about, and what became of it. The body is JSON that nobody reads here; it
--- stands last, so that the short columns are found without it.
+-- Approval requests and their outcomes. The body is JSON that the store does not parse. It is the last
+-- column, so that the short columns can be read without it.
 CREATE TABLE approvals (
     id      TEXT    NOT NULL UNIQUE,
     kind    TEXT    NOT NULL,
     status  TEXT    NOT NULL,
-    open    INTEGER NOT NULL, -- 1 as long as it waits for something
+    open    INTEGER NOT NULL, -- 1 until the request is closed
     server  TEXT    NOT NULL,
     created INTEGER NOT NULL, -- microseconds since 1970-01-01 UTC
-    changed INTEGER NOT NULL, -- likewise
+    changed INTEGER NOT NULL, -- the same unit
     version INTEGER NOT NULL,
     body    TEXT    NOT NULL
 ) STRICT;
 
--- Lists are newest first: all of them, by what is open, by status. Everything that a list can be
--- narrowed by is in each, so that no row is read that is not shown.
+-- For lists, newest first: of all requests, by openness, and by status. Each index contains every column
+-- that a list can be filtered by, so that only the rows of the result are read.
 CREATE INDEX approvals_by_time ON approvals (created, id, status, open, kind, server);
 CREATE INDEX approvals_by_open ON approvals (open, created, id, status, kind, server);
 CREATE INDEX approvals_by_status ON approvals (status, created, id, open, kind, server);
--- For removing what was closed longest ago.
+-- For removing the requests that were closed first.
 CREATE INDEX approvals_closed ON approvals (changed) WHERE open = 0;
 
--- What people asked to be remembered.
+-- Remembered decisions.
 CREATE TABLE rules (
     id      TEXT    NOT NULL UNIQUE,
     created INTEGER NOT NULL,
-    expires INTEGER, -- never, if not set
+    expires INTEGER, -- NULL: never
     body    TEXT    NOT NULL
 ) STRICT;
 
--- What was done and by whom. Each entry's hash covers the entry and the hash before it.
+-- The audit log: actions and their actors. The hash of an entry covers the entry and the hash before it.
 CREATE TABLE audit (
-    seq     INTEGER PRIMARY KEY, -- 1, 2, 3 and so on
+    seq     INTEGER PRIMARY KEY, -- consecutive, from 1
     at      INTEGER NOT NULL,
     what    TEXT    NOT NULL,
     subject TEXT    NOT NULL,
@@ -38,7 +38,7 @@ CREATE TABLE audit (
     hash    BLOB    NOT NULL CHECK (length(hash) = 32)
 ) STRICT;
 
--- The end of the log: without it, entries missing at the end would not be missed.
+-- The end of the log. It reveals the removal of the last entries.
 CREATE TABLE audit_head (
     one  INTEGER PRIMARY KEY CHECK (one = 1),
     seq  INTEGER NOT NULL,
@@ -50,7 +50,7 @@ CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
 BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END;
 CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit
 BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END;
--- REPLACE would delete without telling the trigger above.
+-- REPLACE deletes rows without firing the trigger above.
 CREATE TRIGGER audit_no_insert_before_the_end BEFORE INSERT ON audit
 WHEN EXISTS (SELECT 1 FROM audit WHERE seq >= NEW.seq)
 BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END;

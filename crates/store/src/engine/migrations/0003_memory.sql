@@ -1,5 +1,5 @@
--- Whose a memory or an entity is. Every combination that is in use stands here once, so that the rows
--- and indexes below carry a number instead of four texts.
+-- Scopes of memories and entities. Each combination in use has one row here, so that the rows and
+-- indexes below contain a number instead of four texts.
 CREATE TABLE memory_scopes (
     row       INTEGER PRIMARY KEY,
     namespace TEXT,
@@ -8,15 +8,15 @@ CREATE TABLE memory_scopes (
     run       TEXT,
     memories  INTEGER NOT NULL DEFAULT 0 -- current versions, counted by the triggers below
 ) STRICT;
--- A unique index takes two NULLs for different, and no text equals the number.
+-- A unique index treats two NULLs as different, hence the number 0, which equals no text.
 CREATE UNIQUE INDEX memory_scopes_by_name ON memory_scopes
     (ifnull(namespace, 0), ifnull(user, 0), ifnull(agent, 0), ifnull(run, 0));
--- Of these two there may be many, each with a few memories.
+-- There may be many users and many runs, each with a few memories.
 CREATE INDEX memory_scopes_by_user ON memory_scopes (user) WHERE user IS NOT NULL;
 CREATE INDEX memory_scopes_by_run ON memory_scopes (run) WHERE run IS NOT NULL;
 
--- What is remembered: every version of every memory. The long columns stand last, so that the short
--- ones are found without them. All times are microseconds since 1970-01-01 UTC.
+-- Every version of every memory. The long columns are last, so that the short ones can be read without
+-- them. All times are microseconds since 1970-01-01 UTC.
 CREATE TABLE memory_versions (
     row           INTEGER PRIMARY KEY AUTOINCREMENT,
     id            TEXT    NOT NULL,
@@ -24,35 +24,35 @@ CREATE TABLE memory_versions (
     scope         INTEGER NOT NULL REFERENCES memory_scopes (row),
     kind          TEXT    NOT NULL,
     importance    REAL    NOT NULL,
-    valid_from    INTEGER, -- always, if not set
-    valid_until   INTEGER, -- for ever, if not set
+    valid_from    INTEGER, -- NULL: no lower bound
+    valid_until   INTEGER, -- NULL: no upper bound
     learned_at    INTEGER NOT NULL,
-    learned_until INTEGER, -- the current version, if not set
+    learned_until INTEGER, -- NULL: the current version
     superseded_by TEXT,
     reason        TEXT,
     metadata      TEXT,    -- JSON
     content       TEXT    NOT NULL,
     UNIQUE (id, version)
 ) STRICT;
--- Everything that a list can be narrowed by, so that no row is read that is not shown.
+-- Every column that a list can be filtered by, so that only the rows of the result are read.
 CREATE INDEX memory_versions_by_scope ON memory_versions
     (scope, learned_at, learned_until, valid_from, valid_until, kind);
--- For the newest of all, and for how many of them have an end: a list of everything is made of these
--- and the counters below.
+-- For the newest memories, and for the number of current ones that expire: a list of all memories uses
+-- these indexes and the counters below.
 CREATE INDEX memory_versions_by_time ON memory_versions (learned_at);
 CREATE INDEX memory_versions_ending ON memory_versions (valid_until, scope)
     WHERE learned_until IS NULL AND valid_until IS NOT NULL;
 
--- Who and what is spoken of.
+-- The people and things that memories mention.
 CREATE TABLE memory_entities (
     row         INTEGER PRIMARY KEY AUTOINCREMENT,
     id          TEXT    NOT NULL UNIQUE,
     scope       INTEGER NOT NULL REFERENCES memory_scopes (row),
-    key         TEXT    NOT NULL, -- the name as names are compared
+    key         TEXT    NOT NULL, -- the name, normalised for comparison
     name        TEXT    NOT NULL,
     kind        TEXT,
     learned_at  INTEGER NOT NULL,
-    found       INTEGER NOT NULL, -- 1 if nobody named it but a memory's own text
+    found       INTEGER NOT NULL, -- 1 if it was only extracted from the text of a memory
     description TEXT,
     UNIQUE (key, scope)
 ) STRICT;
@@ -70,27 +70,27 @@ CREATE TABLE memory_relations (
 ) STRICT;
 CREATE INDEX memory_relations_by_target ON memory_relations (target);
 
--- Which version speaks of which entity.
+-- The entities that each version mentions.
 CREATE TABLE memory_mentions (
     version  INTEGER NOT NULL REFERENCES memory_versions (row) ON DELETE CASCADE,
     entity   INTEGER NOT NULL REFERENCES memory_entities (row) ON DELETE CASCADE,
-    explicit INTEGER NOT NULL, -- 1 if somebody said so, 0 if it was found in the text
+    explicit INTEGER NOT NULL, -- 1 if the caller named it, 0 if it was extracted from the text
     PRIMARY KEY (version, entity)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX memory_mentions_by_entity ON memory_mentions (entity);
 
--- What made the vectors.
+-- The models that produced the vectors.
 CREATE TABLE memory_models (
     row         INTEGER PRIMARY KEY AUTOINCREMENT,
     fingerprint TEXT    NOT NULL UNIQUE,
     dimensions  INTEGER NOT NULL,
-    active      INTEGER NOT NULL DEFAULT 0, -- 1 for the one that is searched with
-    retired     INTEGER NOT NULL DEFAULT 0, -- 1 if it goes, with its vectors, bit by bit
+    active      INTEGER NOT NULL DEFAULT 0, -- 1 for the model that searches use
+    retired     INTEGER NOT NULL DEFAULT 0, -- 1 if it is being removed with its vectors, in batches
     vectors     INTEGER NOT NULL DEFAULT 0  -- counted by the triggers below
 ) STRICT;
 
--- A model's row only goes when its count says that no vector is left: a foreign key would want an
--- index of its own to see that.
+-- A model's row is removed only when its count shows that no vector is left. A foreign key would need an
+-- additional index to check that.
 CREATE TABLE memory_vectors (
     version INTEGER NOT NULL REFERENCES memory_versions (row) ON DELETE CASCADE,
     model   INTEGER NOT NULL,
@@ -99,11 +99,11 @@ CREATE TABLE memory_vectors (
     UNIQUE (version, model)
 ) STRICT;
 
--- The names of damaged files that were put aside, beside this one, and may hold memories which are not
--- in it.
+-- The names of damaged files that were renamed, next to this one. They may contain memories that this
+-- file does not have.
 CREATE TABLE memory_damage (name TEXT NOT NULL UNIQUE) STRICT;
 
--- How much there is, so that nobody has to count.
+-- Totals, so that no query has to count rows.
 CREATE TABLE memory_counts (
     one       INTEGER PRIMARY KEY CHECK (one = 1),
     memories  INTEGER NOT NULL,

@@ -1,4 +1,4 @@
--- Where the audit log in this file begins: the last entry that was moved to an archive.
+-- The beginning of the audit log in this file: the last entry that was moved to an archive.
 CREATE TABLE audit_anchor (
     one  INTEGER PRIMARY KEY CHECK (one = 1),
     seq  INTEGER NOT NULL,
@@ -13,7 +13,7 @@ WHEN NEW.seq <= OLD.seq
     OR NOT EXISTS (SELECT 1 FROM audit WHERE seq = NEW.seq AND hash = NEW.hash)
 BEGIN SELECT RAISE(ABORT, 'the audit log begins after an entry of it'); END;
 
--- Entries go only once the anchor stands for them.
+-- An entry can be deleted only after the anchor has moved to it or past it.
 DROP TRIGGER audit_no_delete;
 CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit
 WHEN OLD.seq > (SELECT seq FROM audit_anchor)
