@@ -523,7 +523,7 @@ fn retry(after: Duration) -> (&'static str, Raw) {
     ("retryAfterMs", millis(after))
 }
 
-/// Names for an item that is held back: one for messages, and one for commands, quoted as one word for a
+/// Names for an item that is held: one for messages, and one for commands, quoted as one word for a
 /// shell.
 fn held(server: &str, item: Option<&str>) -> (String, String) {
     match item.map(|item| (ItemKind::of_key(item), item)) {

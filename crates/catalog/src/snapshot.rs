@@ -41,7 +41,7 @@ pub struct Snapshot {
     pub fingerprint: String,
     /// The server's offers.
     pub offers: Arc<Offers>,
-    /// The offers that were held back.
+    /// The offers that were held.
     pub held: Held,
 }
 
@@ -57,7 +57,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Returns `true` if nothing is held back.
+    /// Returns `true` if nothing is held.
     pub fn is_nothing(&self) -> bool {
         !self.all && self.items.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Asks a person about tools that are held back: one request for each server, about exactly the
+//! Asks a person about tools that are held: one request for each server, about exactly the
 //! held definitions. The request stays open for as long as they are held.
 
 mod stale;
@@ -58,7 +58,7 @@ struct Question {
     warnings: Vec<String>,
 }
 
-/// A definition that is held back.
+/// A definition that is held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Definition {
     tool: String,

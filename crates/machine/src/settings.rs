@@ -47,7 +47,7 @@ pub struct Settings {
     /// The most bytes of the requests that wait for a response, and of the messages that are held
     /// back until the handshake is done.
     pub server_requests_bytes: usize,
-    /// The most messages of the server that are held back until the handshake is done.
+    /// The most messages of the server that are held until the handshake is done.
     pub held_max: usize,
     /// Time that a transport may take to close before the connection ends without it.
     pub close_linger: Duration,

@@ -2,7 +2,7 @@
 //!
 //! The tool list of a cold start is the last known one. So the offers of each server are kept in a file that
 //! is read before anything else and written in the background when they change. Offers are judged before they
-//! are shown: tools that the user has not approved are held back.
+//! are shown: tools that the user has not approved are held.
 
 use std::{
     borrow::Cow,
@@ -86,7 +86,7 @@ struct Withhold {
     resources: HashSet<String>,
     /// The schemes of the held templates; `None` matches any.
     schemes: HashSet<Option<String>>,
-    /// Items that were never seen are held back, too.
+    /// Items that were never seen are held, too.
     unseen: bool,
 }
 
@@ -170,7 +170,7 @@ impl LiveCatalog {
         self.held_changes.send_modify(|changes| *changes += 1);
     }
 
-    /// Tests if an item of this server is held back.
+    /// Tests if an item of this server is held.
     pub fn holds_something(&self, server: &str) -> bool {
         let held = self.held.load();
         held.get(server).is_some_and(|of| !of.held.is_nothing())

@@ -76,7 +76,7 @@ pub struct Approval {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The parameters of `sampling/createMessage` or `elicitation/create`; the name, arguments and
-    /// annotations of a tool call; or the definitions that are held back, each with its fingerprint and the
+    /// annotations of a tool call; or the definitions that are held, each with its fingerprint and the
     /// first 4 KiB of its changes (`truncated` if there is more). `/api/v1/trust` has the definitions
     /// themselves: read them before you decide.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -53,7 +53,7 @@ impl JsonSchema for StatusFilter {
     }
 }
 
-/// The scope of a decision, as [`switchboard_approvals::Remember`] parses it.
+/// The scope of a decision to remember.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]

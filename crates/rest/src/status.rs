@@ -28,7 +28,7 @@ pub struct Status {
     pub clients: u64,
     /// The number of tools that can be called.
     pub tools: u64,
-    /// The number of tools that are held back until the user approves them.
+    /// The number of tools that are held until the user approves them.
     pub held: u64,
     /// The number of requests that wait for the user.
     pub approvals: u64,

@@ -1,4 +1,4 @@
-//! Trust: the definitions that are approved, held back or suspicious.
+//! Trust: the definitions that are approved, held or suspicious.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -40,7 +40,7 @@ pub struct ServerTrust {
     /// The command or the address, while its start waits for approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Start>,
-    /// The definitions that are held back.
+    /// The definitions that are held.
     pub held: Vec<HeldTool>,
     /// The visible definitions that have a finding of severity `warn` or higher.
     pub flagged: Vec<Flagged>,
@@ -80,7 +80,7 @@ pub struct Start {
     pub references: Vec<String>,
 }
 
-/// A definition that is held back.
+/// A definition that is held.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
@@ -92,11 +92,11 @@ pub struct HeldTool {
     pub kind: ItemKind,
     /// The part of the name after the server. It identifies the definition in decisions.
     pub tool: String,
-    /// The reason why it is held back.
+    /// The reason why it is held.
     pub why: HeldReason,
     /// The SHA-256 hash of the definition, as 64 hexadecimal digits.
     pub fingerprint: String,
-    /// The time from which it has been held back, in milliseconds since 1970.
+    /// The time from which it has been held, in milliseconds since 1970.
     pub since_ms: u64,
     /// The fields that changed since the approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -113,7 +113,7 @@ pub struct HeldTool {
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::Object>"))]
     pub approved: Option<Raw>,
     /// True if changes, diff and definitions are omitted, because `brief` was given or too many definitions
-    /// of this server are held back. `/api/v1/trust/{name}` returns them for one definition.
+    /// of this server are held. `/api/v1/trust/{name}` returns them for one definition.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub omitted: bool,
 }
@@ -179,14 +179,14 @@ pub struct ToolQuery {
     pub tool: String,
 }
 
-/// One definition: the approved one and the one that is held back.
+/// One definition: the approved one and the one that is held.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolTrust {
     /// The server.
     #[serde(default)]
     pub server: String,
-    /// The definition that is held back.
+    /// The definition that is held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldTool>,
     /// The approved definition.
@@ -217,7 +217,7 @@ pub struct ApprovedTool {
 }
 
 /// A decision about definitions, or about the start of a server. Without any field, `approve` approves all
-/// definitions that are held back; `reject` needs `tool`.
+/// definitions that are held; `reject` needs `tool`.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -226,7 +226,7 @@ pub struct TrustDecision {
     #[serde(default, deserialize_with = "given")]
     pub tool: Option<String>,
     /// Several definitions as the user read them, for `approve` only. Definitions that have changed since
-    /// remain held back, as the answer shows.
+    /// remain held, as the answer shows.
     #[serde(default, deserialize_with = "given")]
     pub tools: Option<Vec<SeenTool>>,
     /// The fingerprint of the definition that the user read. If `tool` has changed since, nothing is decided.

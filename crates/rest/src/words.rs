@@ -76,12 +76,12 @@ words! {
     TrustPolicy: "first", "ask", "always";
     /// The kind of a definition.
     ItemKind: "tool", "prompt", "resource", "template", "instructions", "server";
-    /// The reason why a definition is held back.
+    /// The reason why a definition is held.
     HeldReason: "changed", "new", "hidden", "dangerous", "rejected";
     /// The kind of a finding.
     FindingKind: "invisible", "direction", "control", "private-use", "look-alike", "out-of-sight", "markup", "encoded",
         "override", "secrecy", "exfiltration", "steering", "other-tools", "cut";
-    /// The severity of a finding. Definitions with a `danger` or `hidden` finding are held back when first
+    /// The severity of a finding. Definitions with a `danger` or `hidden` finding are held when first
     /// seen.
     Severity: "note", "warn", "danger", "hidden";
     /// The kind of a request for approval.

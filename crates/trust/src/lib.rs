@@ -2,7 +2,7 @@
 //!
 //! A server may change the descriptions of its tools at any time, and a model trusts what it reads. So
 //! each definition is pinned by its [`Fingerprint`] when it is approved. The [`Pins`] of a server
-//! judge its current definitions: approved ones pass, and changed ones are held back until the
+//! judge its current definitions: approved ones pass, and changed ones are held until the
 //! approver has seen the [`diff()`] and decided. [`scan()`] finds suspicious parts of a definition,
 //! such as instructions to the model or invisible characters.
 //!

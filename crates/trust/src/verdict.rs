@@ -47,7 +47,7 @@ pub enum By {
     Person,
 }
 
-/// A definition that is held back.
+/// A definition that is held.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Held {
     /// The kind.
@@ -115,7 +115,7 @@ pub struct Pin {
 pub enum Verdict {
     /// It may be shown and called.
     Approved,
-    /// It is held back.
+    /// It is held.
     Held(Why),
     /// It cannot be judged, so it is neither shown nor put to the approver.
     LeftOut(LeftOut),

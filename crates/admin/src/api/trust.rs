@@ -1,4 +1,4 @@
-//! The approved definitions of servers, and decisions about definitions that are held back.
+//! The approved definitions of servers, and decisions about definitions that are held.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -32,7 +32,7 @@ use switchboard_trust::{
 use super::ask::{Asked, Named, Said, find};
 use crate::admin::Admin;
 
-/// The most bytes of definitions, held back and approved, that a list shows and compares for one server. A
+/// The most bytes of definitions, held and approved, that a list shows and compares for one server. A
 /// server that changes many long definitions must not make its list useless.
 const TEXT_BYTES: usize = 512 * 1024;
 /// The most names of tools in one entry of the audit log.

@@ -5,7 +5,7 @@
 //!
 //! * [`send`](Transport::send) accepts a frame or reports why it cannot. It never blocks.
 //! * [`poll_event`](Transport::poll_event) is polled for one event at a time, and only while the
-//!   connection wants one: a server that floods the connection is held back by its own pipe.
+//!   connection wants one: a server that floods the connection is held by its own pipe.
 //!   Polling also drives pending writes.
 //! * [`Down`](TransportEvent::Down) is reported once and is the last event.
 //! * [`close`](Transport::close) may be called at any time, any number of times, and never blocks.

@@ -32,7 +32,7 @@ use super::{
 
 /// The most messages that wait to be sent.
 const QUEUE: usize = 64;
-/// The most events that wait to be polled before the stream is held back.
+/// The most events that wait to be polled before the stream is held.
 const EVENTS: usize = 16;
 /// Time that the server may take to accept a message. The response arrives on the stream.
 const POST_TIMEOUT: Duration = Duration::from_secs(30);

@@ -145,7 +145,7 @@ impl About {
         }
     }
 
-    /// A request to approve tools that are held back.
+    /// A request to approve tools that are held.
     pub(crate) fn trust(&self, settings: &Settings, summary: &str, request: &Raw) -> Ask {
         let mut ask = self.ask(Kind::Trust, settings, request);
         ask.summary = line(summary).into();

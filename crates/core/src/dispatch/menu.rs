@@ -297,7 +297,7 @@ impl Dispatch<'_> {
         fitting.await.unwrap_or(Ok(sent))
     }
 
-    /// The error for a tool that is held back; `None` if it is not.
+    /// The error for a tool that is held; `None` if it is not.
     fn held(&self, name: &str) -> Option<Raw> {
         let (server, tool) = split(name, |server| self.core.upstream(server).is_some())?;
         let item = Some((Kind::Tool, tool));

@@ -275,7 +275,7 @@ impl Rig {
         self.get(&path).await.json()["servers"][0].clone()
     }
 
-    /// Waits until an item of a server is held back, and returns it.
+    /// Waits until an item of a server is held, and returns it.
     pub(crate) async fn until_held(&self, server: &str, tool: &str) -> Value {
         let path = format!("/api/v1/trust?server={server}");
         let held = |trust: &Value| {

@@ -1,4 +1,4 @@
-//! Tools that are held back cause approval requests like any other.
+//! Tools that are held cause approval requests like any other.
 
 use serde_json::{Value, json};
 

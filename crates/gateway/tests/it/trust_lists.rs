@@ -214,7 +214,7 @@ async fn broken_templates_do_not_delay_listed_resources() {
     let mut pipe = Pipe::open(&rig, server("s")).await;
     pipe.result("resources/read", json!({ "uri": "file:///a" }))
         .await;
-    // Any other URI may match a template that is held back.
+    // Any other URI may match a template that is held.
     for uri in ["row:///1", "file:///b"] {
         let params = json!({ "uri": uri });
         let answer = pipe.ask("resources/read", params).await.json;

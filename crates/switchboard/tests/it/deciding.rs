@@ -92,7 +92,10 @@ fn changes_during_the_question_are_not_approved() {
         session.type_in("y\n");
         let (code, seen) = session.end();
         assert_eq!(code, Some(1), "{seen}");
-        assert!(seen.contains("has changed since you looked at it"), "{seen}");
+        assert!(
+            seen.contains("has changed since you looked at it"),
+            "{seen}"
+        );
         assert_eq!(held(&place), [("a".to_owned(), "changed".to_owned())]);
     }
 }

@@ -129,7 +129,8 @@ fn the_life_of_a_server() {
     let done = place.run(&["call", "echo:say"]);
     assert_eq!(done.code, Some(1));
     assert!(
-        done.err.contains("hint: enable it with `switchboard enable echo`"),
+        done.err
+            .contains("hint: enable it with `switchboard enable echo`"),
         "{done:?}"
     );
     for (command, first) in [("enable", "enabled `echo`\n"), ("restart", "")] {

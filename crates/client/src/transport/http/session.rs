@@ -29,7 +29,7 @@ use super::{
     post::{Gate, Post},
 };
 
-/// The most reports that wait to be polled before every stream is held back. Few, because each may
+/// The most reports that wait to be polled before every stream is held. Few, because each may
 /// be a frame of the maximum size.
 const REPORTS: usize = 16;
 /// The most messages without a response in flight. They do not count as requests: a server that

@@ -34,7 +34,7 @@ impl Rich {
         before.child.wait().unwrap();
         offer(&stage, true);
         let gateway = stage.gateway();
-        until("what changed is held back", || {
+        until("what changed is held", || {
             stage.json(&["status", "--json"])["held"] == 2 && is_settled(&stage, 0)
         });
         until("the change is asked about", || waiting(&stage).len() == 1);
