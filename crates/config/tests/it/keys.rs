@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use switchboard_config::{Config, parse, schema};
 
-const IGNORED: &str = "Accepted from other programs' files and ignored.";
+const IGNORED: &str = "Ignored; other programs write it.";
 
 /// A value for each key that is not its default.
 const SAMPLES: &[(&str, &str)] = &[

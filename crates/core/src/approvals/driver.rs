@@ -267,13 +267,11 @@ impl Driver {
             Done::Loaded(records, rules) => {
                 let now = self.clock.now();
                 let policy = &approvals;
-                // Loaded inside the closure: the configuration may change between attempts.
                 let lost = approvals.policy().lost(&rules);
+                // Loaded inside the closure: the configuration may change between attempts.
                 policy.set_policy(|_| {
-                    let mut policy =
-                        Policy::remembering(&approvals.deps.config.load(), &rules, now);
-                    policy.restore(&lost, now);
-                    policy
+                    let config = approvals.deps.config.load();
+                    Policy::remembering(&config, &rules, now).restore(&lost, now)
                 });
                 if !lost.is_empty() {
                     tracing::warn!(

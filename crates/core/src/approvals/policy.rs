@@ -87,11 +87,12 @@ impl Policy {
     }
 
     /// Adds decisions that a store has lost, except for expired ones.
-    pub(super) fn restore(&mut self, lost: &[Remembered], now: u64) {
+    pub(super) fn restore(mut self, lost: &[Remembered], now: u64) -> Self {
         for one in lost {
             self.remember(one.clone());
         }
         self.rules.forget_expired(now);
+        self.settle()
     }
 
     /// The same decisions under another configuration.

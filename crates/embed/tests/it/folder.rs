@@ -230,7 +230,7 @@ fn configuration_of_another_model_is_refused() {
         let mut files = Files::new();
         files.config[key] = json!(value);
         let message = refused(files.write().path());
-        let told = ["belongs to another model", "the model knows 7 pieces"];
+        let told = ["belongs to another model", "the model has 7 pieces"];
         assert!(told.iter().any(|told| message.contains(told)), "{message}");
     }
 }

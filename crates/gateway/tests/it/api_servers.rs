@@ -229,7 +229,7 @@ async fn broken_file_is_not_changed() {
     std::fs::write(rig.config_file(), "{\"mcpServers\": }").unwrap();
     let new = json!({ "name": "b", "server": fixture() });
     let answer = rig.post("/api/v1/servers", &new).await;
-    assert!(answer.problem(409).contains("mended"));
+    assert!(answer.problem(409).contains("has errors"));
     assert_eq!(answer.json()["problems"][0]["line"], 1);
     // It is JSON, but not a configuration.
     std::fs::write(rig.config_file(), "{\"mcpServers\": {}, \"lisen\": \"x\"}").unwrap();

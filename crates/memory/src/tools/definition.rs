@@ -238,7 +238,7 @@ const TABLE: &[Row] = &[
     Row {
         name: "store_memory",
         title: "Store a memory",
-        about: "Remembers one fact, event or procedure, written as one self-contained sentence. Scope it with namespace, user_id, agent_id or run_id. valid_from and valid_until say when it is true. Returns its id, and similar memories if there are any.",
+        about: "Remembers one fact, event or procedure for later, written as one self-contained sentence. Scope it with namespace, user_id, agent_id or run_id. valid_from and valid_until say when it is true. Returns its id, and similar memories if there are any.",
         effect: Effect::Adds,
         takes: &[
             &[needs("content", TEXT)],

@@ -184,7 +184,7 @@ fn number_of_notes_is_bounded() {
     let texts = texts(&cut.shown(None));
     assert_eq!(texts.len(), 9);
     assert!(
-        texts[8].starts_with("[Not shown: more blocks of this kind."),
+        texts[8].starts_with("[Not shown, because it is too large: more blocks of this kind."),
         "{}",
         texts[8]
     );

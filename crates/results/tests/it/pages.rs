@@ -89,7 +89,7 @@ fn a_page_says_where_to_read_on() {
     let beyond = kept.read(9999, None, &budget(1000));
     assert_eq!(
         texts(&beyond.to_result(crate::reader(&id))),
-        ["[The result ends at 1801: nothing is left.]"]
+        ["[The result ends at byte 1801: nothing is left.]"]
     );
 }
 

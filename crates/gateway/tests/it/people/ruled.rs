@@ -406,7 +406,7 @@ async fn denied_addresses_are_removed_in_every_spelling() {
             let uri = json!({ "uri": "stage://a" });
             let answer = client.ask("resources/subscribe", uri).await.text;
             assert!(!answer.contains("alert"), "{revision}: {answer}");
-            assert!(answer.contains("open an address"), "{revision}: {answer}");
+            assert!(answer.contains("open a URL"), "{revision}: {answer}");
         }
     }
     rig.stop().await;

@@ -97,7 +97,7 @@ async fn unanswered_request_expires_with_an_error() {
     );
     assert_eq!(over["status"], "timed_out");
     assert!(
-        over["error"].as_str().unwrap().contains("no person"),
+        over["error"].as_str().unwrap().contains("no approver"),
         "{over}"
     );
     let result = client.finish(&call).await.json;
