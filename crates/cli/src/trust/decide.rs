@@ -167,7 +167,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Error> 
     for held in changed {
         let name = &held.name;
         let failure = Error::new(format!(
-            "`{name}` is not approved: it has changed since it was shown"
+            "`{name}` is not approved: it has changed since you looked at it"
         ));
         let hint = format!("`switchboard trust show {}` shows it", words::word(held));
         print::complain(&failure.hint(hint));
