@@ -141,7 +141,8 @@ pub struct Open {
     pub tool: Option<Arc<str>>,
     /// The capabilities of the client, which determine what it can be asked.
     pub capabilities: Raw,
-    asked: Mutex<VecDeque<Question>>,
+    /// Questions that wait to be taken; `None` after the end of the call.
+    asked: Mutex<Option<VecDeque<Question>>>,
     rung: Notify,
     /// Its client has been asked and is expected to come back: the server waits for the answer, and usually
     /// asks nothing else.
@@ -164,6 +165,11 @@ impl Open {
     /// The counts of this call's questions.
     pub fn count(&self) -> &Arc<CallCount> {
         self.count.get_or_init(Arc::default)
+    }
+
+    /// Tests if the server has answered the call.
+    pub fn is_answered(&self) -> bool {
+        self.is_answered.load(Relaxed)
     }
 
     /// Tests if its client sees only this server.
@@ -205,7 +211,7 @@ impl Questions {
             caller: caller.clone(),
             tool: tool.cloned(),
             capabilities,
-            asked: Mutex::default(),
+            asked: Mutex::new(Some(VecDeque::new())),
             rung: Notify::new(),
             away: AtomicBool::new(false),
             task: OnceLock::new(),
@@ -257,7 +263,7 @@ impl Questions {
     }
 
     /// Finds the call that a question belongs to, among the calls that were in flight when it was read.
-    pub async fn locate(&self, asked: &Asked, under_way: UnderWay) -> Located {
+    pub async fn locate(&self, asked: &Asked, under_way: &UnderWay) -> Located {
         let tagged = asked
             .tag
             .and_then(|tag| self.open.lock().get(&tag).cloned());
@@ -270,13 +276,14 @@ impl Questions {
             (None, Some(task)) => self.owner_of(task).await,
             // The call is over, or the request was not a call.
             (None, None) if asked.of_request => Owner::Nobody,
-            (None, None) => self.owner(under_way.candidates).await,
+            (None, None) => self.owner(&under_way.candidates).await,
         };
         Located {
             owner,
             task,
             is_sure,
             is_of_one,
+            is_named,
         }
     }
 
@@ -300,7 +307,7 @@ impl Questions {
     /// A call that the server has answered is not the one. A call that ended in another way may have been,
     /// and across principals even an answer proves nothing: a question of one principal's call is never put
     /// to another principal.
-    async fn owner(&self, candidates: Vec<(u64, Arc<Open>)>) -> Owner {
+    async fn owner(&self, candidates: &[(u64, Arc<Open>)]) -> Owner {
         let until = Instant::now() + AMBIGUOUS;
         let mut principals = candidates.iter().map(|(_, call)| call.caller.principal);
         let first = principals.next();
@@ -319,7 +326,7 @@ impl Questions {
                 let is_left = |(tag, _): &&(u64, Arc<Open>)| open.contains_key(tag);
                 candidates.iter().partition(is_left)
             };
-            if gone.iter().any(|(_, call)| !call.is_answered.load(Relaxed)) {
+            if gone.iter().any(|(_, call)| !call.is_answered()) {
                 return Owner::Several;
             }
             let left: Vec<_> = left.iter().map(|(_, call)| Arc::clone(call)).collect();
@@ -413,6 +420,8 @@ pub struct Located {
     pub is_sure: bool,
     /// All calls that it could belong to are of one client.
     pub is_of_one: bool,
+    /// The message itself names its call or its task.
+    pub is_named: bool,
 }
 
 /// The owner of a question.
@@ -439,7 +448,8 @@ fn only_one(calls: &[Arc<Open>]) -> Owner {
         return Owner::Nobody;
     };
     let mut hearing = std::iter::once(first).chain(hearing);
-    let free = hearing.find(|call| call.asked.lock().is_empty());
+    let is_free = |call: &Open| call.asked.lock().as_ref().is_some_and(VecDeque::is_empty);
+    let free = hearing.find(|call| is_free(call));
     Owner::Call(Arc::clone(free.unwrap_or(first)))
 }
 
@@ -450,10 +460,13 @@ impl Open {
         (self.caller.key, self.caller.person, self.caller.principal)
     }
 
-    /// Puts a question to the client, or to the user who answers in its place.
+    /// Puts a question to the client, or to the user who answers in its place. After the end of the call the
+    /// question is dropped, which tells its sender that there is no answer.
     pub fn ask(&self, question: Question) {
-        self.asked.lock().push_back(question);
-        self.rung.notify_one();
+        if let Some(asked) = &mut *self.asked.lock() {
+            asked.push_back(question);
+            self.rung.notify_one();
+        }
     }
 }
 
@@ -504,7 +517,13 @@ impl CallQuestions {
     /// The next question.
     pub async fn next(&self) -> Question {
         loop {
-            if let Some(question) = self.open.asked.lock().pop_front() {
+            let question = self
+                .open
+                .asked
+                .lock()
+                .as_mut()
+                .and_then(VecDeque::pop_front);
+            if let Some(question) = question {
                 return question;
             }
             self.open.rung.notified().await;
@@ -516,8 +535,8 @@ impl Drop for CallQuestions {
     fn drop(&mut self) {
         self.questions.open.lock().remove(&self.tag);
         self.questions.changed.notify_waiters();
-        // Dropping a question tells its sender that there is no answer.
-        self.open.asked.lock().clear();
+        // Dropping the questions tells their senders that there is no answer.
+        *self.open.asked.lock() = None;
     }
 }
 
@@ -598,7 +617,8 @@ mod tests {
                 reply,
             });
         }
-        assert!(opened.iter().all(|call| call.asked.lock().len() == 1));
+        let waiting = |call: &Arc<Open>| call.asked.lock().as_ref().map(VecDeque::len);
+        assert!(opened.iter().all(|call| waiting(call) == Some(1)));
     }
 
     /// Two programs may identify themselves alike over HTTP.
@@ -672,7 +692,7 @@ mod tests {
         let questions = Arc::new(Questions::default());
         let (one, other) = (open(&questions, 1), open(&questions, 2));
         let asking = Arc::clone(&questions);
-        let owner = tokio::spawn(async move { asking.owner(asking.under_way().candidates).await });
+        let owner = tokio::spawn(async move { asking.owner(&asking.under_way().candidates).await });
         tokio::task::yield_now().await;
         let late = open(&questions, 3);
         one.set_answered();
@@ -690,7 +710,7 @@ mod tests {
         let questions = Arc::new(Questions::default());
         let (one, _other) = (open(&questions, 1), open(&questions, 2));
         let asking = Arc::clone(&questions);
-        let owner = tokio::spawn(async move { asking.owner(asking.under_way().candidates).await });
+        let owner = tokio::spawn(async move { asking.owner(&asking.under_way().candidates).await });
         tokio::task::yield_now().await;
         drop(one);
         assert!(matches!(owner.await, Ok(Owner::Several)));
@@ -702,7 +722,7 @@ mod tests {
         let one = open(&questions, 1);
         let _stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
         let asking = Arc::clone(&questions);
-        let owner = tokio::spawn(async move { asking.owner(asking.under_way().candidates).await });
+        let owner = tokio::spawn(async move { asking.owner(&asking.under_way().candidates).await });
         tokio::task::yield_now().await;
         one.set_answered();
         drop(one);
@@ -719,7 +739,7 @@ mod tests {
         one.set_answered();
         drop(one);
         assert!(!under_way.is_one_call && !under_way.is_one_client);
-        let owner = questions.owner(under_way.candidates).await;
+        let owner = questions.owner(&under_way.candidates).await;
         assert!(matches!(owner, Owner::Several));
     }
 
@@ -727,10 +747,10 @@ mod tests {
     async fn stranger_is_not_asked_once_the_owner_called() {
         let questions = Arc::new(Questions::default());
         let _stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
-        let owner = questions.owner(questions.under_way().candidates).await;
+        let owner = questions.owner(&questions.under_way().candidates).await;
         assert!(matches!(owner, Owner::Call(_)));
         questions.note(Principal::Owner);
-        let owner = questions.owner(questions.under_way().candidates).await;
+        let owner = questions.owner(&questions.under_way().candidates).await;
         assert!(matches!(owner, Owner::Several));
     }
 
@@ -749,7 +769,7 @@ mod tests {
         let questions = Arc::new(Questions::default());
         let _calls = [open(&questions, 1), open(&questions, 2)];
         assert!(matches!(
-            questions.owner(questions.under_way().candidates).await,
+            questions.owner(&questions.under_way().candidates).await,
             Owner::Several
         ));
     }

@@ -37,6 +37,22 @@ pub(crate) async fn answer(
             "this server is not approved yet, so the gateway answers none of its requests";
         return Err(ErrorObject::new(code::METHOD_NOT_FOUND, message));
     }
+    loop {
+        if let Some(answer) = put(core, questions, server, &asked, &under_way).await {
+            return answer;
+        }
+    }
+}
+
+/// Puts a request of a server to the client of the call that it seems to belong to, or to a person. `None` if that call
+/// turned out to be answered already: the request belongs to another one.
+async fn put(
+    core: &Arc<Core>,
+    questions: &Questions,
+    server: &Arc<str>,
+    asked: &Asked,
+    under_way: &UnderWay,
+) -> Option<Result<Raw, ErrorObject>> {
     let answerer = |client_can, ruling: &Ruling| {
         let route = core.config.load().approvals.route;
         Answerer::of(route, &asked.method, client_can, ruling)
@@ -50,14 +66,17 @@ pub(crate) async fn answer(
         task,
         is_sure,
         is_of_one,
-    } = questions.locate(&asked, under_way).await;
+        is_named,
+    } = questions.locate(asked, under_way).await;
     let call = match &owner {
         Owner::Call(owner) => Some(owner),
         Owner::Several | Owner::Nobody => None,
     };
     if let Some(call) = call {
         let counted = call.count().question(&core.config.load().approvals);
-        counted.map_err(refused)?;
+        if let Err(exceeded) = counted {
+            return Some(Err(refused(exceeded)));
+        }
     }
     let asker = Asker {
         server,
@@ -66,19 +85,22 @@ pub(crate) async fn answer(
     };
     let params = asked.params.as_ref();
     let ruling = question_rules::judge(core, asker, &asked.method, params).await;
-    let ruling = ruling.map_err(question_rules::untold)?;
+    let ruling = match ruling {
+        Ok(ruling) => ruling,
+        Err(denied) => return Some(Err(question_rules::untold(denied))),
+    };
     let owner = match owner {
         Owner::Call(owner) => owner,
         Owner::Several | Owner::Nobody if answerer(false, &ruling) == Answerer::Person => {
             let person = Person::alone(core, server);
-            return person.answer(&asked.method, params, &ruling).await;
+            return Some(person.answer(&asked.method, params, &ruling).await);
         }
         Owner::Several => {
             tracing::warn!(%server, question = %asked.method, "Cannot tell which client a question is for.");
-            let message = "several clients use this server, and the request does not say for which client it is; ask again when fewer calls are in flight";
-            return Err(ErrorObject::new(code::INTERNAL, message));
+            let message = "several clients use this server, and the request does not say which client it is for; ask again when fewer calls are in flight";
+            return Some(Err(ErrorObject::new(code::INTERNAL, message)));
         }
-        Owner::Nobody => return answer_roots(core, questions, server, &asked).await,
+        Owner::Nobody => return Some(answer_roots(core, questions, server, asked).await),
     };
     let client_can = answers(&owner.capabilities, &asked.method, params)
         || owner.is_alone()
@@ -88,9 +110,9 @@ pub(crate) async fn answer(
     let to_person = match answerer(client_can, &ruling) {
         Answerer::Client => None,
         Answerer::Person => Some(ruling),
-        Answerer::Nobody => return Err(unanswerable(&asked.method)),
+        Answerer::Nobody => return Some(Err(unanswerable(&asked.method))),
     };
-    let params = asked.params.map(|params| match &to_person {
+    let params = asked.params.clone().map(|params| match &to_person {
         Some(_) => params,
         None => tasks::expose_related(params, &core.signer, owner.caller.principal, server),
     });
@@ -98,20 +120,22 @@ pub(crate) async fn answer(
     owner.ask(Question {
         method: asked.method.clone(),
         params,
-        name: asked.name,
+        name: asked.name.clone(),
         to_person,
         is_sure,
         count: Arc::clone(owner.count()),
         reply,
     });
-    drop(owner);
-    // An error means that the call has ended, and its client cannot answer.
-    let answer = answer
-        .await
-        .unwrap_or_else(|_| Err(unanswerable(&asked.method)))?;
-    Ok(match task {
-        Some(task) => tasks::rename_related(answer, &|_| task.clone()),
-        None => answer,
+    Some(match answer.await {
+        Ok(Ok(answer)) => Ok(match task {
+            Some(task) => tasks::rename_related(answer, &|_| task.clone()),
+            None => answer,
+        }),
+        Ok(Err(refused)) => Err(refused),
+        // The response to the call was read before the question.
+        Err(_) if owner.is_answered() && !is_named => return None,
+        // The call has ended, and its client cannot answer.
+        Err(_) => Err(unanswerable(&asked.method)),
     })
 }
 

@@ -1,5 +1,5 @@
 //! A client whose gateway goes away: the next gateway keeps its subscriptions and its log level, but not its
-//! open questions.
+//! open questions. A question also outlives the response to another call.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -9,23 +9,31 @@ use switchboard_test_support::{Home, pipe::Pipe, until, with};
 
 /// Speaks 2025-06-18. Its tools ask the client and return its answer; it reports a change of a resource
 /// before it responds to the subscription, and logs the level that it gets. A call that comes before the
-/// answer waits. It starts slowly if a file with its name and `.slow` exists.
+/// answer waits. Of two calls of `together`, it answers the first and asks for the second at once. It starts slowly if a file with its name and `.slow` exists.
 const ASKING: &str = r#"#!/bin/sh
 [ -e "$0.slow" ] && sleep 3
 say() { printf '%s\n' "$1"; }
 tool() { printf '{"name":"%s","inputSchema":{"type":"object"}}' "$1"; }
-held=
+held= first=
 while if [ -n "$held" ]; then line=$held held=; else IFS= read -r line; fi; do
   id=$(printf '%s' "$line" | sed -n 's/^.*"id":\([0-9][0-9]*\).*$/\1/p')
   done="{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}"
   case $line in
     *'"server/discover"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32601,\"message\":\"unknown\"}}" ;;
     *'"initialize"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{},\"logging\":{},\"resources\":{\"subscribe\":true}},\"serverInfo\":{\"name\":\"asking\",\"version\":\"1\"}}}" ;;
-    *'"tools/list"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"tools\":[$(tool greet),$(tool wipe)]}}" ;;
+    *'"tools/list"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"tools\":[$(tool greet),$(tool wipe),$(tool together)]}}" ;;
     *'"resources/list"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"resources\":[{\"uri\":\"note://a\",\"name\":\"a\"}]}}" ;;
     *'"resources/templates/list"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"resourceTemplates\":[]}}" ;;
     *'"resources/subscribe"'*) say '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"note://a"}}'; say "$done" ;;
     *'"logging/setLevel"'*) say "$done"; say '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"heard"}}' ;;
+    *'"together"'*)
+      if [ -z "$first" ]; then first=$id; continue; fi
+      printf '%s\n%s\n' "{\"jsonrpc\":\"2.0\",\"id\":$first,\"result\":{\"content\":[]}}" '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"together","requestedSchema":{"type":"object","properties":{}}}}'
+      while IFS= read -r answer; do
+        case $answer in *'"id":"q"'*) break ;; esac
+      done
+      first=
+      say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"$(printf '%s' "$answer" | sed -n 's/^.*"action":"\([a-z]*\)".*$/\1/p')\"}]}}" ;;
     *'"tools/call"'*)
       case $line in *'"greet"'*) name=greet ;; *) name=wipe ;; esac
       say "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\",\"params\":{\"message\":\"$name\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}"
@@ -193,4 +201,24 @@ fn subscription_outlives_a_slow_start() {
     assert_eq!(told["params"]["uri"], *uri, "{told}");
     pipe.leave();
     assert!(pipe.ended().success());
+}
+
+#[test]
+fn question_after_another_response_reaches_the_client() {
+    let home = home();
+    let serve = home.serve();
+    serve.until_known("q");
+    let mut pipe = open(&home);
+    for _ in 0..100 {
+        let first = pipe.begin_call("q__together", json!({}));
+        let (second, question) = ask(&mut pipe, "q__together");
+        answer(&mut pipe, &question, "accept");
+        // The server takes them in the order of their arrival, which may differ.
+        let done = [first, second].map(|call| pipe.finish(&call));
+        let texts = done
+            .each_ref()
+            .map(|done| &done["result"]["content"][0]["text"]);
+        assert!(texts.contains(&&json!("accept")), "{done:?}");
+    }
+    serve.stop();
 }
