@@ -5,6 +5,7 @@ mod bench;
 mod crash;
 mod eval;
 mod fuzz;
+mod messages;
 mod simulate;
 mod tidy;
 
@@ -40,6 +41,11 @@ const COMMANDS: &[Command] = &[
         name: "fuzz",
         summary: "Fuzz the code that parses untrusted bytes",
         run: fuzz::run,
+    },
+    Command {
+        name: "messages",
+        summary: "Write every text of the program to one file",
+        run: messages::run,
     },
     Command {
         name: "simulate",
@@ -149,6 +155,7 @@ mod tests {
             "fuzz nonsense",
             "fuzz --seconds",
             "fuzz --seconds 0",
+            "messages nonsense",
             "tidy nonsense",
         ] {
             let error = dispatch_words(words).unwrap_err();

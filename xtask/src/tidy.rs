@@ -8,13 +8,13 @@ mod links;
 mod once;
 mod places;
 mod pure;
-mod source;
+pub(crate) mod source;
 mod words;
 
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use self::source::File;
-use crate::{USAGE, is_help, root};
+use crate::{USAGE, is_help, messages, root};
 
 const HELP: &str = "\
 cargo xtask tidy
@@ -33,6 +33,7 @@ Check every file that git tracks or would add. Each problem is printed as path:l
   - No comment opens with What, Whether, Who or How; comments name the actor; names of tests have at most 8 words
     (words.rs)
   - Every link in Markdown leads to a file or a heading (links.rs)
+  - xtask/messages.txt has every text of the program (`cargo xtask messages` writes it)
   - No test has an upper bound on a duration, because a busy machine fails it (clock.rs)
 
 These files are in xtask/src/tidy. Some contain tables of exceptions. Lower a number there when you can, and remove
@@ -78,6 +79,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         texts.insert(path, text);
     }
     problems.extend(links::check(&texts));
+    problems.extend(check_messages(&texts, &messages::collect(&sources)));
     problems.extend(clock::check(&bounds, clock::KNOWN));
     problems.extend(cycles::check(&sources));
     for rule in once::RULES.iter().chain(pure::RULES) {
@@ -91,6 +93,35 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         1 => Err("1 problem".to_owned()),
         count => Err(format!("{count} problems")),
     }
+}
+
+/// The sources of all crates.
+pub(crate) fn sources() -> Result<Vec<File>, String> {
+    let root = root();
+    let files = tracked(&root)?.into_iter().filter_map(|path| {
+        let text = fs::read_to_string(root.join(&path)).ok()?;
+        File::new(&path, &text)
+    });
+    Ok(files.collect())
+}
+
+/// Compares the stored texts of the program with the current ones.
+fn check_messages(texts: &BTreeMap<String, String>, current: &str) -> Option<(String, Problem)> {
+    let stored = texts.get(messages::PATH).map_or("", String::as_str);
+    if stored == current {
+        return None;
+    }
+    let same = stored.lines().zip(current.lines());
+    let line = 1 + same.take_while(|(old, new)| old == new).count();
+    let what =
+        "the texts of the program changed: run `cargo xtask messages` and read the difference";
+    Some((
+        messages::PATH.to_owned(),
+        Problem {
+            line,
+            what: what.to_owned(),
+        },
+    ))
 }
 
 /// The files that git tracks, and the untracked ones that it would add.
@@ -150,5 +181,15 @@ mod tests {
 
     pub(super) fn lines(problems: &[Problem]) -> Vec<usize> {
         problems.iter().map(|problem| problem.line).collect()
+    }
+
+    #[test]
+    fn changed_message_is_reported() {
+        let path = messages::PATH.to_owned();
+        let texts = BTreeMap::from([(path.clone(), "a\nb\n".to_owned())]);
+        assert_eq!(check_messages(&texts, "a\nb\n"), None);
+        let problem = check_messages(&texts, "a\nc\n");
+        assert_eq!(problem.map(|(at, found)| (at, found.line)), Some((path, 2)));
+        assert!(check_messages(&BTreeMap::new(), "a\n").is_some());
     }
 }

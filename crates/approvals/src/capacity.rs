@@ -108,17 +108,17 @@ impl Capacity {
             Kind::Elicitation | Kind::ToolCall | Kind::Resource | Kind::Prompt => REQUEST_BYTES,
         };
         if ask.request.as_bytes().len() > most {
-            Some("the request is too long to be shown to an approver")
+            Some("the request is too long to show to an approver")
         } else if is_clients && of_client.is_full(weight, share(all, SHARES))
             || is_web && of_both.is_full(weight, share(each, 2 * WEB_SHARES))
         {
-            Some("too many requests of this client are pending")
+            Some("too many requests from this client are pending")
         } else if is_web && self.web.is_full(holder, weight, all) {
-            Some("too many requests of clients over HTTP are pending")
+            Some("too many requests from clients over HTTP are pending")
         } else if of_server.all.is_full(weight, each)
             || is_web && of_server.web.is_full(holder, weight, each)
         {
-            Some("too many requests of this server are pending")
+            Some("too many requests from this server are pending")
         } else if self.all.is_full(weight, all) {
             Some("too many requests are pending")
         } else {

@@ -70,10 +70,10 @@ pub enum DecisionError {
         hint: Option<Cow<'static, str>>,
     },
     /// The content does not fit the form.
-    #[error("the content does not fit the form")]
+    #[error("the content does not match the form")]
     Content(Vec<FieldError>),
     /// The decision could not be stored.
-    #[error("cannot store the decision: {0}")]
+    #[error("cannot save the decision: {0}")]
     Unavailable(Arc<str>),
     /// Too many decisions about the same request are waiting.
     #[error("too many decisions about this request are in progress")]
@@ -131,14 +131,14 @@ fn check_scope(record: &Record, scope: Scope) -> Result<(), DecisionError> {
     }
     if scope == Scope::Project && record.ask.project.is_none() {
         return Err(advised(
-            "the project folder of the client is unknown",
+            "the client's project directory is unknown",
             "remember the decision for the session, or always",
         ));
     }
     if scope == Scope::Session && record.ask.session.is_none() {
         return Err(advised(
             "the caller has no session",
-            "remember the decision always, or always with a time limit",
+            "remember the decision always, with or without a time limit",
         ));
     }
     Ok(())

@@ -517,15 +517,15 @@ impl<'r> Entry<'r> {
 
     fn verdict(&self) -> Verdict {
         let rule = self.rule();
-        let says = match rule.action {
-            Action::Deny => "denies it",
-            Action::Ask => "requires approval",
-            Action::Allow => "allows it",
+        let why = match rule.action {
+            Action::Deny => format!("denied by the rule `{rule}`"),
+            Action::Ask => format!("the rule `{rule}` requires approval"),
+            Action::Allow => format!("allowed by the rule `{rule}`"),
         };
         let reason = rule.reason.as_ref().map(|reason| format!(": {reason}"));
         Verdict {
             action: rule.action,
-            why: format!("the rule `{rule}` {says}{}", reason.unwrap_or_default()),
+            why: format!("{why}{}", reason.unwrap_or_default()),
             rule: Some(self.reference()),
         }
     }

@@ -196,7 +196,10 @@ pub struct Reservation {
 
 /// The queue has no room.
 #[derive(Debug, thiserror::Error)]
-#[error("nothing was done: the audit log is full, because earlier entries still wait for the disk")]
+#[error(
+    "nothing was done: the audit log is full, because earlier entries are still waiting to be \
+     written"
+)]
 pub struct NoRoom;
 
 impl Reservation {

@@ -88,7 +88,7 @@ impl Backchannel {
     ) -> Result<Raw, ErrorObject> {
         let refused = |why: &str| Err(ErrorObject::new(code::INTERNAL, why));
         let Some(asks) = &self.asks else {
-            return refused("this client does not take questions");
+            return refused("this client does not accept questions");
         };
         let Some((number, answer)) = asks.open() else {
             return refused("the client has disconnected, or has too many unanswered questions");

@@ -7,7 +7,6 @@ use std::{sync::Arc, time::Duration};
 use switchboard_client::{self as client, CallError, ErrorObject, Raw};
 use switchboard_config::shell_word;
 use switchboard_store::Outcome;
-use switchboard_trust::ItemKind;
 use switchboard_wire::{Era, code, with_hint};
 
 use crate::{
@@ -17,6 +16,9 @@ use crate::{
 
 /// The place where people can read how a call ended.
 const IN_ACTIVITY: &str = "in the activity log of the console";
+/// Advice for people about a call that a rule denies.
+const CHANGE_RULE: &str =
+    "to allow it, change the rule; `switchboard approvals rules` lists all rules";
 
 /// Codes of the gateway's own errors, for peers of the older revisions.
 pub mod codes {
@@ -161,6 +163,10 @@ pub enum Error {
     Unasked {
         /// The server.
         server: Arc<str>,
+        /// The tool.
+        tool: Arc<str>,
+        /// The verb for the request, such as `called`.
+        done: &'static str,
         /// The cause.
         why: Arc<str>,
     },
@@ -333,63 +339,25 @@ impl Error {
             Self::Refused(error) | Self::Memory(error) => {
                 (error.code, error.parts().0.to_owned(), error.data.clone())
             }
-            Self::Initializing {
-                server,
-                reason,
-                retry_after,
-            } => {
-                let mut message = format!("initializing: server '{server}' is not ready yet");
-                if let Some(reason) = reason {
-                    let reason = reader.told(reason, &in_logs(server));
-                    message = format!("{message} ({reason})");
-                }
-                let data = [("part", Raw::string(server)), retry(*retry_after)];
-                (codes::INITIALIZING, message, Some(Raw::object(data)))
-            }
-            Self::InitializationFailed {
-                server,
-                reason,
-                retry_after,
-                ..
-            } => {
-                let reason = reader.told(reason, &in_logs(server));
-                let message = format!("initialization failed: server '{server}': {reason}");
-                let next = retry_after.map_or_else(|| ("permanent", Raw::from(true)), retry);
-                let data = Raw::object([("part", Raw::string(server)), next]);
-                (codes::INITIALIZATION_FAILED, message, Some(data))
-            }
-            Self::Disabled { server } => {
-                let message = format!("server '{server}' is disabled");
-                let data = [
-                    ("part", Raw::string(server)),
-                    ("permanent", Raw::from(true)),
-                ];
-                let data = Raw::object(data);
-                (codes::INITIALIZATION_FAILED, message, Some(data))
-            }
-            Self::NotConnected { server } => {
-                let message = format!(
-                    "Server '{server}' is not connected (state: Disconnected): it is stopping, and a call in flight may have completed"
-                );
-                (codes::UNAVAILABLE, message, Some(named(server)))
-            }
-            Self::Lost { server, reason } => {
-                let reason = reader.told(reason, IN_ACTIVITY);
-                let message = format!(
-                    "the connection to server '{server}' was lost during the call, which may have completed: {reason}"
-                );
-                (codes::UNAVAILABLE, message, Some(named(server)))
-            }
+            Self::Initializing { .. }
+            | Self::InitializationFailed { .. }
+            | Self::Disabled { .. }
+            | Self::NotConnected { .. }
+            | Self::Lost { .. } => self.unavailable(reader),
             Self::TimedOut { server, after } => {
                 let message = format!(
-                    "server '{server}' did not answer within {after:.1?}, so the gateway cancelled the call"
+                    "server `{server}` did not respond within {:.1} s, so the gateway cancelled the call",
+                    after.as_secs_f64()
                 );
                 (codes::TIMEOUT, message, Some(named(server)))
             }
             Self::Busy { server, waiting } => {
-                let message = format!(
-                    "server '{server}' is busy: its queue is full (calls that wait: {waiting})"
-                );
+                let waiting = match waiting {
+                    0 => String::new(),
+                    1 => " (1 call is waiting)".to_owned(),
+                    more => format!(" ({more} calls are waiting)"),
+                };
+                let message = format!("server `{server}` is busy: its queue is full{waiting}");
                 (codes::BUSY, message, Some(named(server)))
             }
             Self::Indexing { retry_after } => {
@@ -403,7 +371,10 @@ impl Error {
             }
             Self::Unapproved { server, item } => {
                 let (what, _) = held(server, item.as_deref());
-                let message = format!("{what} is held until it is approved");
+                let message = match reader {
+                    Reader::Agent => format!("{what} is held until the user approves it"),
+                    Reader::Person => format!("{what} is held until you approve it"),
+                };
                 (code::INVALID_PARAMS, message, Some(named(server)))
             }
             Self::Denied { .. }
@@ -411,19 +382,81 @@ impl Error {
             | Self::Unanswered { .. }
             | Self::Unasked { .. } => self.unapproved(reader),
             Self::Broken { server, reason } => {
-                let reason = reader.told(reason, IN_ACTIVITY);
-                let message = format!("server '{server}' gave an invalid answer: {reason}");
+                let reason = reader.reason_for(reason, IN_ACTIVITY);
+                let message = format!("server `{server}` sent an invalid response: {reason}");
                 (code::INTERNAL, message, Some(named(server)))
             }
             Self::Cancelled => (code::INTERNAL, "the call was cancelled".to_owned(), None),
             Self::Input { server, reason } => {
-                let message = format!("server '{server}' cannot continue: {reason}");
+                let message = format!("server `{server}` cannot continue: {reason}");
                 (code::INTERNAL, message, Some(named(server)))
             }
             Self::Crowded => {
-                let message = "too many calls wait for their clients to answer";
+                let message = "too many calls are waiting for their clients to answer";
                 (codes::BUSY, message.to_owned(), None)
             }
+        }
+    }
+
+    /// The same for calls whose server is not connected.
+    fn unavailable(&self, reader: Reader) -> (i64, String, Option<Raw>) {
+        match self {
+            Self::Initializing {
+                server,
+                reason,
+                retry_after,
+            } => {
+                let mut message = format!("initializing: server `{server}` is not ready yet");
+                if let Some(reason) = reason {
+                    let reason = reader.reason_for(reason, &in_logs(server));
+                    message = format!("{message} ({reason})");
+                }
+                let data = [("part", Raw::string(server)), retry(*retry_after)];
+                (codes::INITIALIZING, message, Some(Raw::object(data)))
+            }
+            Self::InitializationFailed {
+                server,
+                reason,
+                retry_after,
+                ..
+            } => {
+                let reason = reader.reason_for(reason, &in_logs(server));
+                let message = match reader {
+                    Reader::Agent => format!("initialization failed: server `{server}`: {reason}"),
+                    Reader::Person => format!("server `{server}` did not start: {reason}"),
+                };
+                let next = retry_after.map_or_else(|| ("permanent", Raw::from(true)), retry);
+                let data = Raw::object([("part", Raw::string(server)), next]);
+                (codes::INITIALIZATION_FAILED, message, Some(data))
+            }
+            Self::Disabled { server } => {
+                let message = format!("server `{server}` is disabled");
+                let data = [
+                    ("part", Raw::string(server)),
+                    ("permanent", Raw::from(true)),
+                ];
+                let data = Raw::object(data);
+                (codes::INITIALIZATION_FAILED, message, Some(data))
+            }
+            Self::NotConnected { server } => {
+                let message = match reader {
+                    Reader::Agent => format!(
+                        "Server '{server}' is not connected (state: Disconnected): it is stopping, and a call in flight may have completed"
+                    ),
+                    Reader::Person => {
+                        format!("server `{server}` is stopping; the call may have completed")
+                    }
+                };
+                (codes::UNAVAILABLE, message, Some(named(server)))
+            }
+            Self::Lost { server, reason } => {
+                let reason = reader.reason_for(reason, IN_ACTIVITY);
+                let message = format!(
+                    "the connection to server `{server}` was lost: {reason}; the call may have completed"
+                );
+                (codes::UNAVAILABLE, message, Some(named(server)))
+            }
+            other => other.composed(reader),
         }
     }
 
@@ -437,7 +470,7 @@ impl Error {
                 done,
                 why,
             } => {
-                let message = format!("{server}:{} was not {done}: {why}", cut(tool));
+                let message = format!("`{server}:{}` was not {done}: {why}", cut(tool));
                 (codes::REFUSED, message, server, "denied")
             }
             Self::Rejected {
@@ -447,7 +480,7 @@ impl Error {
                 reason,
             } => {
                 let mut message = format!(
-                    "{server}:{} was not {done}: the approver rejected the call",
+                    "`{server}:{}` was not {done}: the approver rejected the call",
                     cut(tool)
                 );
                 if let Some(reason) = reason {
@@ -462,15 +495,22 @@ impl Error {
                 after,
             } => {
                 let message = format!(
-                    "{server}:{} was not {done}: it needs approval, and no approver answered within {} s",
+                    "`{server}:{}` was not {done}: it needs approval, and no approver answered within {} s",
                     cut(tool),
                     after.as_secs_f64()
                 );
                 (codes::UNANSWERED, message, server, "timed_out")
             }
-            Self::Unasked { server, why } => {
-                let message =
-                    format!("this needs approval, but the gateway could not ask for it: {why}");
+            Self::Unasked {
+                server,
+                tool,
+                done,
+                why,
+            } => {
+                let message = format!(
+                    "`{server}:{}` was not {done}: it needs approval, and the request could not be created: {why}",
+                    cut(tool)
+                );
                 (codes::REFUSED, message, server, "unavailable")
             }
             other => return other.composed(reader),
@@ -484,7 +524,12 @@ impl Error {
 
     /// The message for people, and the advice.
     pub fn parts(&self) -> (String, Option<String>) {
-        (self.own(Reader::Person).1, self.hint())
+        let hint = match self {
+            // Agents must not try to change the rules.
+            Self::Denied { .. } => Some(CHANGE_RULE.to_owned()),
+            _ => self.hint(),
+        };
+        (self.own(Reader::Person).1, hint)
     }
 
     /// The text for people in the activity log.
@@ -502,8 +547,8 @@ enum Reader {
 }
 
 impl Reader {
-    /// The reason for this reader; for an agent, with the place where its owner can read the rest.
-    fn told(self, reason: &Reason, place: &str) -> String {
+    /// The reason for this reader. An agent gets the place where the user can read the rest.
+    fn reason_for(self, reason: &Reason, place: &str) -> String {
         match self {
             Self::Agent => reason.for_agents(place),
             Self::Person => reason.to_string(),
@@ -526,16 +571,13 @@ fn retry(after: Duration) -> (&'static str, Raw) {
 /// Names for an item that is held: one for messages, and one for commands, quoted as one word for a
 /// shell.
 fn held(server: &str, item: Option<&str>) -> (String, String) {
-    match item.map(|item| (ItemKind::of_key(item), item)) {
-        Some((ItemKind::Tool, tool)) => (
-            format!("tool '{tool}' of server '{server}'"),
-            shell_word(&format!("{server}:{tool}")),
-        ),
-        Some((_, key)) => (
-            format!("{key} of server '{server}'"),
-            shell_word(&format!("{server}:{key}")),
-        ),
-        None => (format!("server '{server}'"), shell_word(server)),
+    match item {
+        Some(item) => {
+            let name = format!("{server}:{item}");
+            let word = shell_word(&name);
+            (format!("`{name}`"), word)
+        }
+        None => (format!("server `{server}`"), shell_word(server)),
     }
 }
 

@@ -106,7 +106,7 @@ impl Outbound {
         if like.count() >= NOTIFICATIONS_MAX {
             tracing::debug!(
                 method = told.method,
-                "Dropped a notification from a client, because too many wait."
+                "Dropped a notification from a client, because too many are queued."
             );
             return false;
         }

@@ -25,11 +25,12 @@ pub struct Health {
 }
 
 /// Separates the gateway's own words in a reason from those of the server.
-pub const SAID: &str = "; it last said: ";
+pub const SAID: &str = "; its last message: ";
 /// Precedes the reason why a list that a call needs could not be read.
 pub const UNREADABLE: &str = "its list cannot be read";
 
-/// A reason in two parts: one for everyone, and one for people only. Neither contains a known secret.
+/// A reason in two parts: one for everyone, and one for people only; and advice, if there is any. None of
+/// them contains a known secret.
 ///
 /// A server that crashes often writes its key to standard error first, and an unapproved server may refuse a
 /// connection with instructions for agents. Every agent can read the reasons of all servers; therefore the
@@ -38,16 +39,29 @@ pub const UNREADABLE: &str = "its list cannot be read";
 pub struct Reason {
     public: Arc<str>,
     detail: Option<Arc<str>>,
+    hint: Option<Arc<str>>,
 }
 
 impl Reason {
     /// A reason in the gateway's own words, with the server's own text as the detail.
     pub fn new(public: &str, detail: Option<&str>) -> Self {
-        let clean = |text: &str| Arc::from(visible(&scrub::text(text)));
         Self {
             public: clean(public),
             detail: detail.map(clean),
+            hint: None,
         }
+    }
+
+    /// Adds advice for the user, which is apart from the text.
+    #[must_use]
+    pub fn with_hint(mut self, hint: Option<impl AsRef<str>>) -> Self {
+        self.hint = hint.map(|hint| clean(hint.as_ref()));
+        self
+    }
+
+    /// Advice for the user.
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 
     /// A reason in the gateway's own words alone.
@@ -59,7 +73,7 @@ impl Reason {
     pub fn of(error: &client::Error) -> Self {
         match error {
             client::Error::Server(error) => {
-                let public = format!("the server answered with error {}", error.code);
+                let public = format!("the server responded with error {}", error.code);
                 let said = Some(excerpt(&error.message)).filter(|said| !said.is_empty());
                 Self::new(&public, said.as_deref())
             }
@@ -79,7 +93,7 @@ impl Reason {
     pub fn within(&self, what: &str) -> Self {
         Self {
             public: format!("{what}: {}", self.public).into(),
-            detail: self.detail.clone(),
+            ..self.clone()
         }
     }
 
@@ -97,6 +111,11 @@ impl Reason {
     pub fn plain_for_agents(&self, server: &str) -> Self {
         Self::plain(&self.for_agents(&in_logs(server)))
     }
+}
+
+/// The text without known secrets and without invisible characters.
+fn clean(text: &str) -> Arc<str> {
+    visible(&scrub::text(text)).into()
 }
 
 /// The place where people can read the output of a server.

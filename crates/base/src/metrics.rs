@@ -140,7 +140,7 @@ fn render(
         text,
         name,
         "histogram",
-        "Duration of requests in seconds, with queueing, without waits for approvers.",
+        "Duration of requests in seconds, including time in queues, excluding waits for approvers.",
     )?;
     for (server, Meter(numbers)) in servers {
         let server = label("server", server);

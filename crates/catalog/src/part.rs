@@ -269,7 +269,7 @@ impl List {
             let member = kind.list_member();
             problems.note(|| {
                 format!(
-                    "{member} are cut off after the first {} items",
+                    "{member} are truncated to the first {} items",
                     limits::ITEMS
                 )
             });

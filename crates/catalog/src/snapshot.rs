@@ -73,17 +73,17 @@ pub enum SnapshotError {
     NotASnapshot,
     /// The file was written by another version of this program.
     #[error(
-        "the snapshot has version {0}, which this program cannot read, so the server is asked for its tools again"
+        "the snapshot has version {0}, which this program cannot read, so the gateway lists the server's tools again"
     )]
     Version(u64),
     /// The file was truncated or changed.
-    #[error("the snapshot is damaged, so the server is asked for its tools again")]
+    #[error("the snapshot is damaged, so the gateway lists the server's tools again")]
     Damaged,
     /// The checksum is right, but the first line is not one that this program writes.
-    #[error("the header of the snapshot is invalid, so the server is asked for its tools again")]
+    #[error("the header of the snapshot is invalid, so the gateway lists the server's tools again")]
     Head(#[source] serde_json::Error),
     /// The checksum is right, but an item is not JSON.
-    #[error("an item of the snapshot is invalid, so the server is asked for its tools again")]
+    #[error("an item of the snapshot is invalid, so the gateway lists the server's tools again")]
     Item(#[source] RawError),
     /// The snapshot has more than [`limits::SNAPSHOT_BYTES`].
     #[error("the snapshot has {0} bytes, but at most {max} are allowed", max = limits::SNAPSHOT_BYTES)]

@@ -21,22 +21,22 @@ use crate::link::Link;
 
 /// List recent calls and the errors of failed ones.
 ///
-/// Shows the client, the duration without the time spent waiting for an approver, and the error of each call.
-/// Errors are redacted, and truncated if they are long.
+/// Shows the client, the duration (without waits for approval) and the error of each call. Errors are
+/// redacted, and truncated if they are long.
 #[derive(Debug, Args)]
 pub struct ActivityArgs {
     /// Only calls to this server or tool
     #[arg(value_name = "SERVER[:TOOL]")]
     target: Option<String>,
-    /// Only calls that failed or took too long
+    /// Only calls that failed or timed out
     #[arg(long)]
     failed: bool,
     /// Only calls with this text in their server, tool, client or error
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     /// Number of calls to show
-    #[arg(long = "lines", short = 'n', value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    lines: u16,
+    #[arg(long, alias = "lines", short = 'n', value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: u16,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -89,7 +89,7 @@ pub fn run(home: &Home, args: &ActivityArgs) -> Result<(), Error> {
 }
 
 fn address(args: &ActivityArgs, target: Option<&Target<'_>>) -> String {
-    let mut address = format!("/api/v1/activity?limit={}", args.lines);
+    let mut address = format!("/api/v1/activity?limit={}", args.limit);
     let mut only = |name, value: &str| {
         // Writing to a string cannot fail.
         let _ = write!(address, "&{name}={}", escape(value));
@@ -111,7 +111,7 @@ fn address(args: &ActivityArgs, target: Option<&Target<'_>>) -> String {
 
 /// Lists the newest call last, next to the shell prompt.
 fn table(calls: &[Call]) -> Table {
-    let heading = ["AT", "CLIENT", "CALL", "TOOK", "OUTCOME"];
+    let heading = ["TIME", "CLIENT", "CALL", "DURATION", "OUTCOME"];
     let mut table = Table::new(&heading).cut_path(2);
     for call in calls.iter().rev() {
         let (outcome, colour) = outcome(call);

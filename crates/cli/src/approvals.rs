@@ -65,7 +65,7 @@ Examples:
     #[command(after_long_help = "\
 Examples:
   switchboard approvals reject k7
-  switchboard approvals reject k7 'not in this folder' --remember project")]
+  switchboard approvals reject k7 'not in this directory' --remember project")]
     Reject(decide::Reject),
     #[command(after_long_help = "\
 Examples:
@@ -133,7 +133,7 @@ fn find(link: &Link, given: &str) -> Result<String, Error> {
     }
     match found.as_slice() {
         [] => Err(
-            Error::new(format!("there is no request {:?}", visible_line(&given)))
+            Error::new(format!("there is no request `{}`", visible_line(&given)))
                 .hint("check the ID; `switchboard approvals list --all` lists all requests"),
         ),
         [one] => Ok(one.id.clone()),
@@ -163,7 +163,7 @@ fn ambiguous(given: &str, many: &[rest::Approval]) -> Error {
         many.len(),
         list.join("\n")
     );
-    Error::new(message).hint("give more characters of the ID")
+    Error::new(message).hint("use more characters of the ID")
 }
 
 /// Fetches one request in full.

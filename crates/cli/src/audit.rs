@@ -25,10 +25,10 @@ use switchboard_wire::Raw;
 
 use super::{config_file::cannot, times::moment, words::count};
 
-/// Read the audit log and check that it was not changed.
+/// Read and verify the audit log.
 ///
-/// Each entry is chained to the one before it by a hash. Keep the number and the hash of the last entry
-/// elsewhere to prove later that nothing before it was changed. No gateway is needed.
+/// Each entry is chained to the one before it by a hash. Keep the head (the number and the hash of the
+/// last entry) elsewhere to prove later that nothing before it was changed. No gateway is needed.
 #[derive(Debug, Args)]
 pub struct Audit {
     #[command(subcommand)]
@@ -66,8 +66,14 @@ Examples:
 #[derive(Debug, Args)]
 struct List {
     /// Number of entries to show
-    #[arg(long = "lines", short = 'n', value_name = "N", default_value_t = 30)]
-    lines: usize,
+    #[arg(
+        long,
+        alias = "lines",
+        short = 'n',
+        value_name = "N",
+        default_value_t = 30
+    )]
+    limit: usize,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -78,10 +84,10 @@ struct List {
 /// If not, the exit code is 1, and the output names the first entry that cannot be trusted.
 #[derive(Debug, Args)]
 struct Verify {
-    /// Number and hash of an entry that you kept earlier; fails if its hash is another one now
+    /// Number and hash of an entry that you kept earlier; fails if the hash differs
     #[arg(long, value_name = "NUMBER:HASH")]
     expect: Option<String>,
-    /// Archive of the log, checked together with the rest; oldest first if there are several
+    /// Archive of the log, checked together with the log; can be repeated, oldest first
     #[arg(long, value_name = "FILE")]
     archive: Vec<PathBuf>,
     /// Print JSON
@@ -170,7 +176,7 @@ fn list(home: &Home, args: &List) -> Result<(), Error> {
     let file = log_of(home)?;
     walk(&file, 0, |audited| {
         last.push_back(audited);
-        if last.len() > args.lines {
+        if last.len() > args.limit {
             last.pop_front();
         }
         Ok(())
@@ -190,7 +196,7 @@ fn list(home: &Home, args: &List) -> Result<(), Error> {
         });
         return Ok(());
     }
-    let mut table = Table::new(&["SEQ", "AT", "EVENT", "ID", "DETAILS"]);
+    let mut table = Table::new(&["SEQ", "TIME", "EVENT", "ID", "DETAILS"]);
     for audited in &last {
         let entry = &audited.entry;
         let time = jiff::Timestamp::try_from(entry.at);
@@ -225,11 +231,12 @@ fn about(body: &str) -> String {
     ];
     let last = [
         text("why"),
-        text("rule").map(|rule| format!("because of {rule}")),
+        text("rule").map(|rule| format!("rule `{rule}`")),
         text("reason").map(|reason| format!("({reason})")),
         text("error"),
         text("note").map(|note| format!("(note: {note})")),
         text("by").map(|by| format!("by {by}")),
+        text("rememberedBy").map(|by| format!("remembered by {by}")),
         body.get("actor").map(actor),
     ];
     let members = body.as_object().into_iter().flatten();
@@ -243,10 +250,33 @@ fn about(body: &str) -> String {
 }
 
 /// Members that `about` shows separately, or that are for programs.
-const TOLD: [&str; 25] = [
-    "kind", "server", "tool", "action", "status", "by", "actor", "note", "why", "rule", "reason",
-    "error", "door", "peer", "client", "remember", "agreed", "tookMs", "request", "edits",
-    "answer", "usage", "uid", "decision", "count",
+const TOLD: [&str; 26] = [
+    "kind",
+    "server",
+    "tool",
+    "action",
+    "status",
+    "by",
+    "actor",
+    "note",
+    "why",
+    "rule",
+    "reason",
+    "error",
+    "door",
+    "peer",
+    "client",
+    "remember",
+    "agreed",
+    "tookMs",
+    "request",
+    "edits",
+    "answer",
+    "usage",
+    "uid",
+    "decision",
+    "count",
+    "rememberedBy",
 ];
 
 /// Any other member with its name, if it is short.
@@ -301,7 +331,11 @@ fn verify(home: &Home, args: &Verify) -> Result<(), Error> {
         print::json(
             &json!({"entries": verdict.entries, "archived": verdict.archived, "head": head, "broken": broken}),
         )?;
-        return if is_whole { Ok(()) } else { Err(Error::told()) };
+        return if is_whole {
+            Ok(())
+        } else {
+            Err(Error::reported())
+        };
     }
     let Some(broken) = broken else {
         let (checked, unchecked) = match verdict.archived {
@@ -309,14 +343,18 @@ fn verify(home: &Home, args: &Verify) -> Result<(), Error> {
             _ => (verdict.entries, 0),
         };
         let entries = count(checked, "entry", "entries");
-        let unchecked = match unchecked {
+        let aside = match unchecked {
             0 => String::new(),
-            more => format!("; {more} more in archives not checked (use --archive FILE)"),
+            more => format!("; {more} more in archives were not checked"),
         };
-        return print::data(&format!(
-            "{entries}, all unchanged{unchecked}\nhead  {}:{head}\n",
+        print::data(&format!(
+            "verified {entries}{aside}\nhead  {}:{head}\n",
             verdict.entries
-        ));
+        ))?;
+        if unchecked > 0 {
+            print::hint("check the archives as well with --archive FILE");
+        }
+        return Ok(());
     };
     let entries = count(verdict.entries, "entry", "entries");
     print::data(&format!(
@@ -336,9 +374,10 @@ fn verify(home: &Home, args: &Verify) -> Result<(), Error> {
 /// as a whole, or replaced by an older one.
 fn check_expected(file: &Path, expected: &str) -> Result<(), Error> {
     let wrong = || {
-        Error::usage(format!("{expected:?} is not a number and a hash")).hint(
-            "use the head that `switchboard audit verify` printed, such as 1200:8b9026185de7…",
-        )
+        Error::usage(format!(
+            "invalid value '{expected}' for '--expect <NUMBER:HASH>': expected NUMBER:HASH"
+        ))
+        .hint("use the head that `switchboard audit verify` printed, such as 1200:8b9026185de7…")
     };
     let (seq, hash) = expected.split_once(':').ok_or_else(wrong)?;
     let seq: u64 = seq.parse().map_err(|_| wrong())?;
@@ -361,15 +400,17 @@ fn check_expected(file: &Path, expected: &str) -> Result<(), Error> {
     match found {
         Some(found) if found.starts_with(&hash) => Ok(()),
         Some(found) => Err(Error::new(format!(
-            "entry {seq} has a different hash now: {found}"
+            "the audit log was rewritten or replaced: entry {seq} has the hash {found}, expected {hash}"
         ))
-        .hint("compare the log with an earlier export: it was rewritten or replaced")),
+        .hint("compare the log with an earlier export")),
         None if later => Err(
             Error::new(format!("entry {seq} is no longer in the audit log"))
                 .hint("look for its number and hash in the archive that it was moved to"),
         ),
-        None => Err(Error::new(format!("the audit log ends before entry {seq}"))
-            .hint("compare the log with an earlier export: it was truncated, or replaced by an older one")),
+        None => Err(Error::new(format!(
+            "the audit log was truncated or replaced: it ends before entry {seq}"
+        ))
+        .hint("compare it with an earlier export")),
     }
 }
 

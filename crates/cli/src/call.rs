@@ -35,7 +35,7 @@ const ARGUMENTS_BYTES: u64 = 16 * 1024 * 1024;
 #[derive(Debug, Args)]
 pub struct Call {
     /// Tool, as shown by `switchboard tools`
-    #[arg(value_name = "NAME:TOOL")]
+    #[arg(value_name = "SERVER:TOOL")]
     tool: String,
     /// Arguments as KEY=VALUE, or KEY:=JSON for a JSON value; or one JSON object; `-` reads the object from
     /// standard input
@@ -182,7 +182,7 @@ pub(super) fn tell_if_asked(home: &Home, is_it: impl Fn(&Approval) -> bool, sinc
         let id = print::shell_word(&request.id);
         print::say("waiting for an approver");
         print::hint(&format!(
-            "`switchboard approvals show {id}` shows the request, `switchboard approvals approve {id}` approves it"
+            "see `switchboard approvals show {id}`, then run `switchboard approvals approve {id}` or `switchboard approvals reject {id}`"
         ));
     }
 }
@@ -258,7 +258,7 @@ fn object(text: &str) -> Result<Raw, Error> {
     }
 }
 
-const EXAMPLE: &str = r#"give them as path=/tmp, or as an object such as '{"path": "/tmp"}'"#;
+const EXAMPLE: &str = r#"pass them as path=/tmp, or as an object such as '{"path": "/tmp"}'"#;
 
 fn pairs(words: &[String]) -> Result<Raw, Error> {
     let mut members: Vec<(&str, Raw)> = Vec::new();
@@ -282,7 +282,7 @@ fn pairs(words: &[String]) -> Result<Raw, Error> {
         }
         if members.iter().any(|(known, _)| *known == key) {
             return Err(Error::usage(format!("`{key}` is given twice"))
-                .hint("give a list as KEY:='[1, 2]'"));
+                .hint("pass a list as KEY:='[1, 2]'"));
         }
         members.push((key, value));
     }

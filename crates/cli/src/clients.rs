@@ -17,7 +17,7 @@ use super::{
 };
 use crate::link::Link;
 
-/// List the connected clients and what they see
+/// List the connected clients and their views
 #[derive(Debug, Args)]
 pub struct Clients {
     /// Print JSON
@@ -43,7 +43,7 @@ pub fn run(home: &Home, args: &Clients) -> Result<(), Error> {
         table(&clients).print()?;
     }
     match (clients.len(), others) {
-        (0, 0) => print::say("no client is connected"),
+        (0, 0) => print::say("there are no connected clients"),
         (_, 0) => {}
         (0, others) => {
             let clients = count(others, "unnamed client is", "unnamed clients are");
@@ -66,9 +66,9 @@ fn table(clients: &[Client]) -> Table {
         "AGE",
         "TRANSPORT",
         "VIEW",
-        "CALLS",
+        "IN FLIGHT",
         "REVISION",
-        "FOLDER",
+        "DIRECTORY",
     ];
     let mut table = Table::new(&heading).cut_path(6);
     for client in clients {
@@ -77,7 +77,7 @@ fn table(clients: &[Client]) -> Table {
             None => local(&client.connected_at),
         };
         let sees = match client.view.as_str() {
-            "" => "everything",
+            "" => "configured",
             view => view,
         };
         let folder = client.folder.as_deref().unwrap_or_default();

@@ -97,7 +97,7 @@ impl ConfigFile {
             .map_err(|error| cannot("write", &self.path, &error))?;
         if written == Written::Narrowed {
             print::say(&format!(
-                "{} contains secrets in clear text; now only you can read it (mode 600)",
+                "{} contains secrets in plain text; now only you can read it (mode 600)",
                 self.path.display()
             ));
         }

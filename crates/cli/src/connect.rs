@@ -36,7 +36,7 @@ pub struct Connect {
     /// Show the change without making it
     #[arg(long, conflicts_with = "undo", requires = "client")]
     dry_run: bool,
-    /// Remove the gateway from the client's configuration
+    /// Undo the last change, or remove the gateway's entry
     #[arg(long, requires = "client")]
     undo: bool,
     /// Name of the gateway in the client
@@ -70,8 +70,8 @@ pub fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Error> {
     }
     if carry_out(home, &plan, args)? {
         warn_of_doubles(home, client, &dirs);
-        print::say(&format!(
-            "restart {} to use the gateway; `switchboard connect {client} --undo` reverts the change",
+        print::hint(&format!(
+            "restart {} to use the gateway; to revert the change, run `switchboard connect {client} --undo`",
             client.title()
         ));
     }
@@ -136,11 +136,7 @@ fn disconnect(
 ) -> Result<(), Error> {
     match undo(Which::Client(client), &backups::folder(home)) {
         Ok(undone) => {
-            print::say(&format!(
-                "{}: {}",
-                undone.file.display(),
-                undone.how.message()
-            ));
+            print::say(&undone.how.message(&undone.file));
             print::say(&format!("restart {}", client.title()));
             return Ok(());
         }
@@ -155,7 +151,7 @@ fn disconnect(
             plan.file.display(),
             args.name
         ))
-        .hint("if the entry has another name, give it with --name"));
+        .hint("if the entry has another name, pass it with --name"));
     }
     if carry_out(home, &plan, args)? {
         print::say(&format!("restart {}", client.title()));

@@ -39,7 +39,8 @@ pub struct Console {
 }
 
 /// The address of a console is a name under `localhost`.
-const BROWSERS: &str = "open it in Chromium, Chrome, Edge or Firefox, which resolve this name on this machine only; without one of them, use `switchboard status`, `trust` and `approvals`";
+const BROWSERS: &str =
+    "open the link in Chromium, Chrome, Edge or Firefox (or use `switchboard approvals`)";
 
 /// The program that opens a file or an address on this system.
 const OPENER: &str = if cfg!(target_os = "macos") {
@@ -61,8 +62,8 @@ pub fn run(home: &Home, args: &Console) -> Result<(), Error> {
             return print::json_raw(&ended);
         }
         let SignedOut { ended } = understood(&ended)?;
-        let ended = count(ended, "session", "sessions");
-        print::say(&format!("ended {ended}"));
+        let browsers = count(ended, "browser", "browsers");
+        print::say(&format!("signed out {browsers}"));
         return Ok(());
     }
     let link: Raw = Link::need(home)?.send("/api/v1/console/link", "")?;
@@ -76,7 +77,7 @@ pub fn run(home: &Home, args: &Console) -> Result<(), Error> {
     if args.open {
         open(home, &url).map_err(|error| {
             Error::new(format!("cannot open a browser with `{OPENER}`: {error}"))
-                .hint("copy the link into the browser")
+                .hint("copy the link into a browser")
         })?;
     }
     Ok(())

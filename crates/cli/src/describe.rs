@@ -17,11 +17,11 @@ use switchboard_wire::Raw;
 use super::call;
 use crate::link::Link;
 
-/// Show what a tool does and which parameters it takes
+/// Show the description and the parameters of a tool
 #[derive(Debug, Args)]
 pub struct Describe {
     /// Tool, as shown by `switchboard tools`
-    #[arg(value_name = "NAME:TOOL")]
+    #[arg(value_name = "SERVER:TOOL")]
     tool: String,
     /// Print the definition as the server sent it
     #[arg(long)]

@@ -21,9 +21,9 @@ use switchboard_terminal::{
 
 use super::words;
 
-/// Check for problems and print how to fix them.
+/// Check for problems and suggest fixes.
 ///
-/// Checks the gateway's folders, its configuration, its port, the running gateway and every enabled server.
+/// Checks the gateway's directories, its configuration, its port, the running gateway and every enabled server.
 /// Changes nothing. The exit code is 1 if there is a problem.
 #[derive(Debug, Args)]
 pub struct Doctor {
@@ -129,7 +129,7 @@ pub fn run(home: &Home, args: &Doctor) -> Result<(), Error> {
     }
     match problems {
         0 => Ok(()),
-        _ => Err(Error::told()),
+        _ => Err(Error::reported()),
     }
 }
 
@@ -160,7 +160,7 @@ fn show(finding: &Finding) -> Result<(), Error> {
     let mut text = format!("{word}  {check}{message}\n");
     if let Some(fix) = &finding.fix {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{INDENT}fix: {}", fits(fix, INDENT.len() + 5));
+        let _ = writeln!(text, "{INDENT}hint: {}", fits(fix, INDENT.len() + 6));
     }
     print::data(&text)
 }

@@ -39,11 +39,11 @@ use crate::{link::Link, place};
 
 /// Import servers from a client's configuration.
 ///
-/// Without an argument, reads your own configurations of all known clients. Shows the changes to
-/// switchboard.json and asks first. Servers whose names are taken are skipped. Values in your own files that
-/// look like secrets are moved to `switchboard secret`; on a terminal you are asked first. Each server is
-/// started once, so that its tools are known to the first client that connects. A backup of switchboard.json
-/// is kept, and --undo reverts the import.
+/// Without an argument, reads your user-level configuration of every known client. Shows the changes to
+/// switchboard.json and asks first. Servers whose names are taken are skipped. Values in these files that
+/// look like secrets are moved to private files (see `switchboard secret`); on a terminal, the command asks
+/// first. Each server is started once, so that its tools are known to the first client that connects. A
+/// backup of switchboard.json is kept, and --undo reverts the import.
 ///
 /// Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, opencode, codex, gemini.
 #[derive(Debug, Args)]
@@ -52,14 +52,14 @@ use crate::{link::Link, place};
     reason = "each is an option of its own"
 )]
 pub struct Import {
-    /// Client, or a file in the format of one; a file of a repository is treated as with --project
+    /// Client, or a file in the format of a client; a file in a repository implies --project
     #[arg(value_name = "CLIENT|FILE")]
     from: Option<String>,
-    /// Include servers from the files of the current folder, which come with its repository.
+    /// Include servers from the client files of the project in the current directory.
     ///
-    /// Asks for each server, and shows nothing of it to agents before you approve it. Values are shown in
-    /// full and stay where they are. Secrets that a server names become SERVER.NAME. With --yes, servers that
-    /// would get a variable that looks like a secret are skipped.
+    /// Asks about each server; agents see its tools only after you approve them. Values are shown in full and
+    /// are not moved. A reference to the secret NAME becomes ${secret:SERVER.NAME}. With --yes, skips servers
+    /// that would receive a variable that looks like a secret.
     #[arg(long)]
     project: bool,
     /// Treatment of values in your own files that look like secrets
@@ -121,11 +121,12 @@ pub fn run(home: &Home, place: &place::Place, args: &Import) -> Result<(), Error
     // Notes come right before the question, where a long diff does not push them off the screen.
     tell_notes();
     if secrets > 0 {
-        print::say(&words::count(
+        let values = words::count(
             secrets as u64,
-            "value looks like a secret",
-            "values look like secrets",
-        ));
+            "value looks like a secret; --secrets controls whether it is",
+            "values look like secrets; --secrets controls whether they are",
+        );
+        print::say(&format!("{values} moved to a private file"));
     }
     if args.dry_run {
         return Ok(());
@@ -251,7 +252,7 @@ fn of_client(client: Client, dirs: &Dirs, project: bool) -> Result<Vec<Found>, E
         }
         Err(error @ client_configs::Error::NotConfigured { .. }) if !of_project.is_empty() => {
             let failure = Error::new(with_hint(&error, error.hint()));
-            return Err(failure.hint("use --project to import the servers of this folder"));
+            return Err(failure.hint("use --project to import the servers of this directory"));
         }
         Err(error) => return Err(error.into()),
     };
@@ -497,7 +498,7 @@ impl Merge {
             let name = &server.name;
             if known.servers.contains_key(name) {
                 self.notes.push(format!(
-                    "{owner}: skipped `{name}`: a server of this name exists"
+                    "skipped `{name}` from {owner}: a server with this name already exists"
                 ));
                 continue;
             }
@@ -510,7 +511,7 @@ impl Merge {
             if let Some(added) = self.added.iter().find(|added| added.name == *name) {
                 if without_trust(&added.entry) != without_trust(&entry) {
                     self.notes.push(format!(
-                        "{owner}: skipped `{name}`: another client has a different server of this name"
+                        "skipped `{name}` from {owner}: another client has a different server with this name"
                     ));
                 }
                 continue;
@@ -519,7 +520,8 @@ impl Merge {
                 Ok(()) => {}
                 Err(error @ (EditError::Name(_) | EditError::Entry { .. })) => {
                     let why = with_hint(&error, error.hint());
-                    self.notes.push(format!("{owner}: skipped `{name}`: {why}"));
+                    self.notes
+                        .push(format!("skipped `{name}` from {owner}: {why}"));
                     continue;
                 }
                 Err(error) => return Err(error.into()),

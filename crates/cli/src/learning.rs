@@ -149,7 +149,11 @@ fn watch(
             last = Instant::now();
         }
         let Some(first) = waiting.first() else {
-            return if is_well { Ok(()) } else { Err(Error::told()) };
+            return if is_well {
+                Ok(())
+            } else {
+                Err(Error::reported())
+            };
         };
         if last.elapsed() > limit {
             progress.clear();
@@ -158,7 +162,7 @@ fn watch(
                 let hint = format!("`switchboard logs {}` shows its output", shell_word(name));
                 print::complain(&failure.hint(hint));
             }
-            return Err(Error::told());
+            return Err(Error::reported());
         }
         let others = match waiting.len() - 1 {
             0 => String::new(),
@@ -272,7 +276,7 @@ impl Outcome {
             Self::Off => true,
             Self::Held => {
                 let name = shell_word(name);
-                print::say(&format!("`{name}` is not started until you approve it"));
+                print::say(&format!("`{name}` is held until you approve it"));
                 print::hint(&format!(
                     "review and approve it with `switchboard trust approve {name}`"
                 ));
@@ -286,7 +290,7 @@ impl Outcome {
             } => {
                 let tools = count(tools, "tool", "tools");
                 print::say(&format!(
-                    "`{name}`: {tools} in {:.1} s",
+                    "`{name}` is ready: {tools} ({:.1} s)",
                     after.as_secs_f64()
                 ));
                 if held > 0 {
@@ -298,7 +302,7 @@ impl Outcome {
                 is_whole
             }
             Self::Failed { reason, action } => {
-                let failure = Error::new(format!("`{name}` does not start: {reason}"));
+                let failure = Error::new(format!("server `{name}` did not start: {reason}"));
                 print::complain(&match action {
                     Some(action) => failure.hint(action),
                     None => failure,
@@ -358,7 +362,7 @@ impl Host {
 
     /// The reason why the gateway did not start, as far as it printed one.
     fn failure(&mut self) -> Error {
-        let what = "the gateway does not start";
+        let what = "the gateway did not start";
         let said = self.0.stderr.as_mut().map(said).unwrap_or_default();
         let (reason, advice) = last_words(&said);
         let failure = match reason {

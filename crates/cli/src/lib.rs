@@ -41,7 +41,7 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 use switchboard_terminal::{error::Error, print};
 
-/// Print a completion script for a shell
+/// Print a shell completion script
 #[derive(Debug, Args)]
 pub struct Completions {
     /// Shell to complete for
@@ -55,28 +55,29 @@ pub fn completions<C: CommandFactory>(args: &Completions) -> Result<(), Error> {
     print::data(&String::from_utf8_lossy(&script))
 }
 
-/// Write the manual pages into a folder
+/// Write the manual pages to a directory.
 ///
 /// One page for the program and one for each command, such as switchboard-add.1. `man` finds them in
 /// ~/.local/share/man/man1.
 #[derive(Debug, Args)]
 pub struct Man {
-    /// Folder for the pages; created if it does not exist
-    folder: PathBuf,
+    /// Directory for the pages; created if it does not exist
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
 }
 
 /// Writes the manual pages of a command line.
 pub fn man(command: clap::Command, args: &Man) -> Result<(), Error> {
-    let folder = args.folder.display();
-    let written = std::fs::create_dir_all(&args.folder)
-        .and_then(|()| clap_mangen::generate_to(command, &args.folder));
+    let directory = args.directory.display();
+    let written = std::fs::create_dir_all(&args.directory)
+        .and_then(|()| clap_mangen::generate_to(command, &args.directory));
     written.map_err(|error| {
         Error::new(format!(
-            "cannot write the manual pages into {folder}: {error}"
+            "cannot write the manual pages to {directory}: {error}"
         ))
-        .hint("choose a folder that you can write to")
+        .hint("choose a directory that you can write to")
     })?;
-    print::say(&format!("wrote the manual pages into {folder}"));
+    print::say(&format!("wrote the manual pages to {directory}"));
     Ok(())
 }
 

@@ -67,7 +67,9 @@ impl Link {
                 "cannot reach the gateway at {}: {error}",
                 socket.display()
             ))
-            .hint("check its owner and permissions; `switchboard doctor` checks everything")),
+            .hint(
+                "check its owner and permissions, or run `switchboard doctor` to find the cause",
+            )),
         }
     }
 
@@ -280,7 +282,7 @@ impl Events {
 /// The error in an event that reports a problem.
 pub(crate) fn told_problem(text: String) -> Error {
     body::problem(text, || {
-        "the gateway reported a problem that cannot be parsed".to_owned()
+        "cannot parse the error that the gateway reported".to_owned()
     })
 }
 
@@ -341,7 +343,7 @@ mod tests {
         let failure = Link::find(&home).unwrap_err();
         assert!(failure.is_unreachable(), "{failure}");
         assert!(failure.message().contains("bytes"), "{failure}");
-        assert_eq!(failure.advice(), Some("give a shorter --home DIR"));
+        assert_eq!(failure.advice(), Some("use a shorter --home DIR"));
     }
 
     /// The gateway responds one byte at a time, without an end.

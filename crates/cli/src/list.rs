@@ -71,8 +71,8 @@ pub(super) fn mention_held(link: &Link, status: &Status) -> Result<(), Error> {
     let pending = pending.count() as u64;
     if pending > 0 {
         let tools = words::count(pending, "tool is", "tools are");
-        print::say(&format!("{tools} held and cannot be called"));
-        print::hint("`switchboard trust` shows which ones and why");
+        print::warn(&format!("{tools} held and cannot be called"));
+        print::hint("review them with `switchboard trust`");
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 use serde_json::{Value, json};
-use switchboard_config::Home;
+use switchboard_config::{EditError, Home};
 use switchboard_terminal::{error::Error, print};
 
 use super::config_file::{ConfigFile, cannot};
@@ -80,8 +80,8 @@ fn from_file(home: &Home, name: &str, count: usize) -> Result<Vec<String>, Error
         if config.servers.contains_key(name) {
             return Ok(Vec::new());
         }
-        return Err(Error::new(format!("there is no server {name:?}"))
-            .hint("`switchboard list` shows the names"));
+        let known = config.servers.keys().map(String::as_str);
+        return Err(EditError::missing(name, known).into());
     };
     if lines.len() < count {
         let before = PathBuf::from(format!("{}.1", file.display()));

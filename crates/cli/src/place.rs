@@ -15,7 +15,7 @@ use crate::link::Link;
 /// The location of the gateway's files. Part of every command.
 #[derive(Debug, Args)]
 pub struct Place {
-    /// Folder of the gateway: configuration, logs, data
+    /// Home directory of the gateway (configuration, logs and data)
     #[arg(
         long,
         global = true,
@@ -23,7 +23,7 @@ pub struct Place {
         help_heading = "Global options"
     )]
     home: Option<PathBuf>,
-    /// Configuration file, if it is not switchboard.json in that folder
+    /// Configuration file, if it is not switchboard.json in that directory
     #[arg(
         long,
         global = true,
@@ -84,9 +84,9 @@ pub fn check_running(home: &Home) -> Result<(), Error> {
         return Ok(());
     }
     let message = format!(
-        "the running gateway does not use {}, but {}",
-        home.config_file().display(),
-        file.display()
+        "the running gateway uses {}, not {}",
+        file.display(),
+        home.config_file().display()
     );
     let file = file.display().to_string();
     Err(Error::new(message).hint(format!("use --config {}", print::shell_word(&file))))

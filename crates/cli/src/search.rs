@@ -18,10 +18,10 @@ use switchboard_wire::Raw;
 use super::words::count;
 use crate::link::Link;
 
-/// Find tools by what they do.
+/// Search for tools by task.
 ///
-/// Describe in plain words what you want to do, with or without quotes. Agents that see the search view find
-/// tools in the same way. If nothing is found, the exit code is 1.
+/// Describe in plain words what you want to do, with or without quotes. Agents in the search view use the
+/// same search. If nothing is found, the exit code is 1.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "switchboard search [OPTIONS] QUERY...\n       switchboard search --forget"
@@ -41,7 +41,7 @@ pub struct Search {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Forget what was learned from earlier searches
+    /// Clear the feedback from earlier searches
     #[arg(long, conflicts_with_all = ["query", "limit", "server", "read_only", "trusted", "explain", "json"])]
     forget: bool,
 }
@@ -52,10 +52,10 @@ struct Filter {
     /// Only the tools of this server
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
-    /// Only tools that say they change nothing
+    /// Only tools that declare themselves read-only
     #[arg(long)]
     read_only: bool,
-    /// Only tools in which nothing suspicious was found
+    /// Only tools without suspicious findings
     #[arg(long)]
     trusted: bool,
 }
@@ -87,7 +87,7 @@ pub fn run(home: &Home, args: &Search) -> Result<(), Error> {
     let link = Link::need(home)?;
     if args.forget {
         link.delete("/api/v1/search/learnt")?;
-        print::say("forgot what was learned from earlier searches");
+        print::say("cleared the feedback from earlier searches");
         return Ok(());
     }
     let found: Raw = link.get(&address(&query, args)).map_err(|failure| {
@@ -147,7 +147,7 @@ fn table(answer: &tools::Search) -> Table {
             .meaning
             .map_or_else(|| "–".to_owned(), |near| format!("{near:.2}"));
         table.note(&format!(
-            "by words {:.2}, by meaning {meaning}, learned {:.2}",
+            "by keyword {:.2}, by meaning {meaning}, feedback {:.2}",
             why.words, why.learnt
         ));
         for found in &why.matches {
@@ -189,14 +189,14 @@ fn whole_word<'a>(tool: &'a FoundTool, stem: &'a str) -> String {
 /// The ways in which the tools were found.
 fn means(answer: &tools::Search) -> String {
     let how = if answer.by_meaning {
-        "found by words and by meaning (vectors)"
+        "searched by keyword and by meaning"
     } else {
-        "found by words only, without vectors"
+        "searched by keyword only"
     };
     let learnt = match answer.learnt {
-        0 => "nothing learned from earlier searches yet".to_owned(),
-        1 => "1 lesson learned from earlier searches".to_owned(),
-        many => format!("{many} lessons learned from earlier searches"),
+        0 => "no feedback from earlier searches yet".to_owned(),
+        1 => "feedback from 1 earlier search".to_owned(),
+        many => format!("feedback from {many} earlier searches"),
     };
     format!("{how}; {learnt}")
 }
@@ -218,9 +218,10 @@ fn nothing(link: &Link, query: &str, filter: &Filter) -> Error {
     }
     if status.held > 0 {
         print::warn(&format!(
-            "{} held and cannot be found; `switchboard trust` shows which",
+            "{} held and cannot be found",
             count(status.held, "tool is", "tools are")
         ));
+        print::hint("review them with `switchboard trust`");
     }
     let mut hint = "try other words for what you want to do, in English".to_owned();
     let filters = filter.set();

@@ -19,7 +19,7 @@ use switchboard_terminal::{error::Error, print};
 
 /// Store, list and remove secrets.
 ///
-/// `${secret:NAME}` in switchboard.json stands for the secret NAME. Each secret is a file in the folder
+/// `${secret:NAME}` in switchboard.json stands for the secret NAME. Each secret is a file in the directory
 /// `secrets` that only you can read.
 #[derive(Debug, Args)]
 pub struct Secret {
@@ -93,7 +93,7 @@ fn set(home: &Home, name: &str) -> Result<(), Error> {
     let config = Config::load(home.config_file()).unwrap_or_default();
     match config.secrets_used().get(name) {
         Some(owners) => {
-            let owners: Vec<_> = owners.iter().map(String::as_str).collect();
+            let owners: Vec<_> = owners.iter().map(|owner| format!("`{owner}`")).collect();
             print::hint(&format!(
                 "used by {}; a server reads the new value when it starts: `switchboard restart NAME`",
                 owners.join(", ")
@@ -148,13 +148,13 @@ fn remove(home: &Home, name: &str, force: bool) -> Result<(), Error> {
         let config = Config::load(home.config_file()).map_err(|error| {
             let failure = Error::from(error);
             Error::new(format!(
-                "cannot check if the secret `{name}` is used: {}",
+                "cannot check whether the secret `{name}` is used: {}",
                 failure.message()
             ))
             .hint("fix the file first, or use --force")
         })?;
         if let Some(owners) = config.secrets_used().get(name) {
-            let owners: Vec<_> = owners.iter().map(String::as_str).collect();
+            let owners: Vec<_> = owners.iter().map(|owner| format!("`{owner}`")).collect();
             return Err(Error::new(format!(
                 "the secret `{name}` is used by {}",
                 owners.join(", ")

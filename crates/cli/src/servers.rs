@@ -5,7 +5,9 @@ use std::{fs, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
-use switchboard_config::{Config, Home, Memory, Server, add_server, remove_server, set_enabled};
+use switchboard_config::{
+    Config, EditError, Home, Memory, Server, add_server, remove_server, set_enabled,
+};
 use switchboard_terminal::{error::Error, print};
 
 use super::{
@@ -24,9 +26,10 @@ use crate::{
 /// Add a server.
 ///
 /// Writes the server to switchboard.json; a running gateway picks it up at once. The server is started once,
-/// so that its tools are known to the first client that connects. Values may contain ${env:NAME}, a variable
-/// of the gateway's environment, and ${secret:NAME}, a secret of `switchboard secret`, so that secrets stay
-/// out of the file. Values that look like secrets are moved there; on a terminal you are asked first.
+/// so that its tools are known to the first client that connects. Values may contain ${env:NAME} (a variable
+/// of the gateway's environment) and ${secret:NAME} (a secret stored with `switchboard secret`), so that
+/// secrets stay out of the file. Values that look like secrets are moved to such secrets; on a terminal, the
+/// command asks first.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "switchboard add [OPTIONS] NAME -- COMMAND [ARG]...\n       \
@@ -49,13 +52,13 @@ pub struct Add {
     /// Environment variable for the program; can be repeated
     #[arg(long = "env", short = 'e', value_name = "KEY=VALUE", value_parser = pair, conflicts_with = "url")]
     env: Vec<(String, String)>,
-    /// Header for every request; can be repeated
+    /// HTTP header for every request; can be repeated
     #[arg(long = "header", short = 'H', value_name = "KEY=VALUE", value_parser = header, requires = "url")]
     headers: Vec<(String, String)>,
     /// Variable to pass on from the gateway's environment; can be repeated
     #[arg(long, value_name = "NAME", conflicts_with_all = ["url", "image"])]
     inherit_env: Vec<String>,
-    /// Working directory of the program; an empty one of its own if omitted
+    /// Working directory of the program; a private one, empty at first, if omitted
     #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "image"])]
     cwd: Option<String>,
     /// Transport; detected if omitted
@@ -80,17 +83,17 @@ pub struct Add {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Trust {
-    /// At first sight; changed tools after you approve them
+    /// When first seen; after a change, when you approve it
     First,
-    /// After you approve them
+    /// When you approve them
     Ask,
-    /// At once, also after changes
+    /// Always, even after a change
     Always,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Kind {
-    /// Streamable HTTP, and HTTP+SSE if that is refused
+    /// Streamable HTTP, or HTTP+SSE if the server refuses it
     Http,
     /// Streamable HTTP only
     HttpOnly,
@@ -167,7 +170,7 @@ fn write_added(home: &Home, name: &str, entry: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// Warns if the credentials of a server would be sent in clear text.
+/// Warns if the credentials of a server would be sent in plain text.
 pub(super) fn warn_of_plain_http(name: &str, entry: &Value) {
     let text = json!({"mcpServers": {name: entry}}).to_string();
     let config = switchboard_config::parse(&text, "").unwrap_or_default();
@@ -177,15 +180,16 @@ pub(super) fn warn_of_plain_http(name: &str, entry: &Value) {
         .any(Server::sends_credentials_in_clear)
     {
         print::warn(&format!(
-            "the credentials of `{name}` are sent over plain http://, so others on the network can read them; use https://"
+            "the credentials of `{name}` are sent over plain http://, so others on the network can read them"
         ));
+        print::hint("use https://");
     }
 }
 
 /// Removes a server.
 pub fn remove(home: &Home, args: &Named) -> Result<(), Error> {
     let name = &args.name;
-    spare_built_in(home, name)?;
+    spare_built_in(home, "remove", name)?;
     if let Some(link) = Link::find_staying(home)? {
         link.delete(&address(name))?;
     } else {
@@ -247,8 +251,10 @@ fn try_start(home: &Home, place: &Place, args: &Started) -> Result<(), Error> {
             let hint = format!("enable it with `switchboard enable {name}`");
             Err(Error::new(format!("`{name}` is disabled")).hint(hint))
         }
-        None => Err(Error::new(format!("there is no server {name:?}"))
-            .hint("`switchboard list` shows the names")),
+        None => {
+            let known = config.servers.keys().map(String::as_str);
+            Err(EditError::missing(name, known).into())
+        }
     }
 }
 
@@ -259,7 +265,7 @@ enum Switch {
 }
 
 /// Fails for the built-in memory, which is not one of the servers in the file and has its own setting.
-fn spare_built_in(home: &Home, name: &str) -> Result<(), Error> {
+fn spare_built_in(home: &Home, verb: &str, name: &str) -> Result<(), Error> {
     let is_configured = || {
         let config = Config::load(home.config_file()).ok();
         config.is_none_or(|config| config.servers.contains_key(name))
@@ -267,18 +273,18 @@ fn spare_built_in(home: &Home, name: &str) -> Result<(), Error> {
     if !cfg!(feature = "memory") || name != Memory::NAME || is_configured() {
         return Ok(());
     }
-    Err(
-        Error::new("the memory is built in, and not a server of the configuration")
-            .hint("write `\"memory\": {\"enabled\": false}` there to disable it"),
-    )
+    Err(Error::new(format!(
+        "cannot {verb} `{name}`: it is built in and has no entry in `mcpServers`"
+    ))
+    .hint("to disable it, set `\"memory\": {\"enabled\": false}` in switchboard.json"))
 }
 
 fn switch(home: &Home, name: &str, to: Switch) -> Result<(), Error> {
-    spare_built_in(home, name)?;
     let (verb, done) = match to {
         Switch::On => ("enable", "enabled"),
         Switch::Off => ("disable", "disabled"),
     };
+    spare_built_in(home, verb, name)?;
     let on = to == Switch::On;
     let changed = if let Some(link) = Link::find_staying(home)? {
         let before: switchboard_rest::servers::Server = link.get(&address(name))?;

@@ -48,13 +48,26 @@ pub fn run(home: &Home, args: &StatusArgs) -> Result<(), Error> {
     list::mention_held(&link, &status)
 }
 
+/// Reports that the gateway runs with an earlier configuration than the one in the file.
+pub(super) fn mention_kept_configuration(link: &Link) -> Result<(), Error> {
+    let status: Status = link.get("/api/v1/status")?;
+    if let Some(problem) = &status.config_problem {
+        print::warn(&kept_previous(problem));
+    }
+    Ok(())
+}
+
+fn kept_previous(problem: &str) -> String {
+    format!(
+        "the gateway keeps the previous configuration, because the new one is invalid:\n{problem}"
+    )
+}
+
 /// The problems that need the user's attention.
 fn attention(status: &Status) -> String {
     let mut all = Vec::new();
     if let Some(problem) = &status.config_problem {
-        all.push(format!(
-            "the gateway keeps the previous configuration, because the new one is invalid:\n{problem}"
-        ));
+        all.push(kept_previous(problem));
     }
     for part in &status.parts {
         // Servers follow below, and the state of the search is in the summary.
@@ -74,7 +87,9 @@ fn attention(status: &Status) -> String {
     }
     if status.approvals > 0 {
         let waiting = count(status.approvals, "request is", "requests are");
-        all.push(format!("{waiting} pending: `switchboard approvals`"));
+        all.push(format!(
+            "{waiting} pending; review them with `switchboard approvals`"
+        ));
     }
     if all.is_empty() {
         return String::new();

@@ -20,7 +20,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Stop the gateway.
 ///
-/// Calls in flight are answered with an error, then the servers are stopped, and no process is left behind.
+/// Calls in flight fail with an error; then the gateway stops all servers and their processes.
 /// Clients that run `switchboard stdio` start another gateway when they need one.
 #[derive(Debug, Args)]
 pub struct Stop {}

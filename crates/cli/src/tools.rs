@@ -135,13 +135,17 @@ fn mention(trust: &Trust) {
     let flagged = trust.servers.iter().flat_map(|server| &server.flagged);
     let flagged: Vec<_> = flagged.map(|tool| print::one_line(&tool.name)).collect();
     if !held.is_empty() {
-        print::warn(&format!("held: {}", some(&held)));
+        let tools = words::count(held.len() as u64, "tool is", "tools are");
+        print::warn(&format!("{tools} held: {}", some(&held)));
     }
     if !flagged.is_empty() {
-        print::warn(&format!("suspicious: {}", some(&flagged)));
+        let tools = words::count(flagged.len() as u64, "tool is", "tools are");
+        print::warn(&format!("{tools} suspicious: {}", some(&flagged)));
     }
-    if !(held.is_empty() && flagged.is_empty()) {
-        print::hint("`switchboard trust` shows why and what to do");
+    match held.len() + flagged.len() {
+        0 => {}
+        1 => print::hint("review it with `switchboard trust`"),
+        _ => print::hint("review them with `switchboard trust`"),
     }
 }
 

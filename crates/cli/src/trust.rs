@@ -30,9 +30,10 @@ use crate::link::Link;
 
 /// Review held tools, and approve or reject them.
 ///
-/// The definition of a tool, prompt, resource or template is pinned when it is approved: at first sight,
-/// unless the server has `"trust": "ask"`. If the server changes it later, or if it contains hidden
-/// characters or dangerous text, agents neither see nor use it until you approve it.
+/// The definition of a tool, prompt, resource or template is pinned when it is approved, which happens
+/// automatically when it is first seen unless the server has `"trust": "ask"`. A definition that changes
+/// later, or that contains hidden characters or dangerous text, is held: agents can neither see nor use it
+/// until you approve it.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Trust {
@@ -105,7 +106,7 @@ fn ask_one(link: &Link, server: &str) -> Result<ServerTrust, Error> {
 }
 
 fn gone(server: &str) -> Error {
-    Error::new(format!("the server {server:?} no longer exists"))
+    Error::new(format!("server `{server}` no longer exists"))
 }
 
 /// Fetches one tool, as it is approved and as it is held.

@@ -53,7 +53,7 @@ pub enum Error {
         fix: Option<&'static str>,
     },
     /// A syntax error in a file.
-    #[error("{}:{line}:{column}: {message}", file.display())]
+    #[error("cannot parse {}:{line}:{column}: {message}", file.display())]
     Syntax {
         /// The file.
         file: PathBuf,
@@ -140,10 +140,8 @@ impl Error {
                 format!("its previous content is in {}", backup.display()).into()
             }
             Self::Manifest { .. } => "move it away".into(),
-            Self::Io { .. }
-            | Self::Syntax { .. }
-            | Self::Gateway { .. }
-            | Self::NothingToUndo { .. } => return None,
+            Self::Syntax { .. } => "fix the file, then run the command again".into(),
+            Self::Io { .. } | Self::Gateway { .. } | Self::NothingToUndo { .. } => return None,
         })
     }
 

@@ -120,7 +120,7 @@ impl Reader {
                 "an extension of the editor starts it, and the file does not contain its command"
                     .to_owned(),
             ),
-            (None, None) => Err("it has neither a command nor a url".to_owned()),
+            (None, None) => Err("it has neither `command` nor `url`".to_owned()),
         }
     }
 
@@ -260,7 +260,10 @@ impl Reader {
         let left = self.members.keys().map(String::as_str);
         let left: Vec<_> = left.filter(|key| !SUPERFLUOUS.contains(key)).collect();
         if !left.is_empty() {
-            self.note(format!("not imported: {}", left.join(", ")));
+            let keys = if left.len() == 1 { "key" } else { "keys" };
+            let left: Vec<_> = left.iter().map(|key| format!("`{key}`")).collect();
+            let note = format!("skipped the unsupported {keys} {}", left.join(", "));
+            self.note(note);
         }
     }
 

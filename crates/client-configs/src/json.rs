@@ -110,7 +110,12 @@ fn nodes<'a>(file: &Path, text: &'a str) -> Result<Option<Node<'a>>, Error> {
 /// Converts an error of the editor, with its position in the file.
 pub(crate) fn located(file: &Path, text: &str, error: switchboard_jsonc::Error) -> Error {
     let (_, text) = split_mark(text);
-    Error::at(file, text, error.at, error.message)
+    let switchboard_jsonc::Error { at, message, .. } = error;
+    let message = message.replace(
+        "expected string for object property",
+        "expected a string as the property name",
+    );
+    Error::at(file, text, at, message)
 }
 
 fn value_of(node: &Node<'_>) -> Value {

@@ -229,7 +229,7 @@ fn taken(file: &Path, name: String, holder: Option<&Imported>) -> Error {
                     url.split(['?', '#']).next().unwrap_or_default()
                 )
             }
-            (None, None) => "it has neither a command nor a url".to_owned(),
+            (None, None) => "it has neither `command` nor `url`".to_owned(),
         },
     };
     Error::NameTaken {

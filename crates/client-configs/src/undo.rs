@@ -50,14 +50,17 @@ pub enum How {
 
 impl How {
     /// A description for the user.
-    pub const fn message(&self) -> &'static str {
+    pub fn message(&self, file: &Path) -> String {
+        let file = file.display();
         match self {
-            Self::Restored => "the file has its previous content again",
-            Self::Deleted => "the file was deleted, because it had been created for the gateway",
+            Self::Restored => format!("restored {file}"),
+            Self::Deleted => format!("deleted {file}, which was created for the gateway"),
             Self::EntryRemoved { .. } => {
-                "only the gateway's entry was removed, because the file has other changes"
+                format!("removed only the gateway's entry from {file}, which has other changes")
             }
-            Self::AlreadyGone => "the gateway's entry was already gone; nothing was changed",
+            Self::AlreadyGone => {
+                format!("{file} no longer has the gateway's entry; nothing was changed")
+            }
         }
     }
 }

@@ -209,8 +209,9 @@ impl ClientBuilder {
     }
 
     /// Sets the time to wait for a response to a request in the newest revision, before the client falls back
-    /// to an older one. 2 seconds by default; over HTTP, where every request has a response, at least half of
-    /// [`handshake_timeout`](Self::handshake_timeout).
+    /// to an older one. 2 seconds by default, and at most half of
+    /// [`handshake_timeout`](Self::handshake_timeout); over HTTP, where every request has a response, at least
+    /// half of it.
     pub fn probe_timeout(mut self, timeout: Duration) -> Self {
         self.settings.probe_timeout = timeout;
         self
@@ -255,9 +256,13 @@ impl ClientBuilder {
             capabilities,
             label,
         } = self;
-        if connect.answers_everything() {
-            settings.probe_timeout = settings.probe_timeout.max(settings.handshake_timeout / 2);
-        }
+        let half = settings.handshake_timeout / 2;
+        settings.probe_timeout = if connect.answers_everything() {
+            settings.probe_timeout.max(half)
+        } else {
+            // A server that ignores the probe needs time for the older handshake.
+            settings.probe_timeout.min(half)
+        };
         (settings.legacy_capabilities, settings.modern_capabilities) = match capabilities {
             Some(declared) => (declared.clone(), declared),
             None => (

@@ -55,7 +55,8 @@ impl Client {
     }
 
     /// Returns a receiver for the state of the connection. Do not hold a borrow of its value across an
-    /// `await`: the connection could not publish its next state.
+    /// `await`: the connection could not publish its next state. Short states may be skipped, and `changed`
+    /// fails after the connection has ended.
     pub fn watch_state(&self) -> watch::Receiver<State> {
         self.handle.shared.state.clone()
     }
@@ -243,9 +244,7 @@ impl Client {
     /// roots](ClientBuilder::roots).
     pub async fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
         let Some(own) = &self.handle.shared.handlers.roots else {
-            return Err(Error::NotOffered {
-                what: "roots, because this client was built without them".to_owned(),
-            });
+            return Err(Error::NotDeclared { what: "roots" });
         };
         *own.write() = roots.into_iter().collect();
         match self.ready().await?.revision.era() {

@@ -53,6 +53,12 @@ pub enum Error {
         /// The requested feature.
         what: String,
     },
+    /// The client was built without this feature.
+    #[error("this client was built without {what}")]
+    NotDeclared {
+        /// The feature.
+        what: &'static str,
+    },
 }
 
 impl Error {
@@ -70,7 +76,9 @@ impl Error {
             Self::Server(_) => ErrorKind::Server,
             Self::UnexpectedAnswer { .. } | Self::Endless { .. } => ErrorKind::Protocol,
             Self::InputRefused { .. } => ErrorKind::Cancelled,
-            Self::InvalidArgument { .. } | Self::NotOffered { .. } => ErrorKind::Usage,
+            Self::InvalidArgument { .. } | Self::NotOffered { .. } | Self::NotDeclared { .. } => {
+                ErrorKind::Usage
+            }
         }
     }
 
@@ -79,6 +87,17 @@ impl Error {
     pub const fn is_retryable(&self) -> bool {
         match self {
             Self::Call(error) => error.is_retryable(),
+            _ => false,
+        }
+    }
+
+    /// Returns `true` if the call certainly did not reach the server, so that it can be repeated without harm.
+    pub const fn is_unsent(&self) -> bool {
+        match self {
+            Self::Call(error) => error.is_unsent(),
+            Self::InvalidArgument { .. } | Self::NotOffered { .. } | Self::NotDeclared { .. } => {
+                true
+            }
             _ => false,
         }
     }

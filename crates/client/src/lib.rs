@@ -15,8 +15,9 @@
 //! * A server may request input ([sampling](ClientBuilder::on_sampling),
 //!   [elicitation](ClientBuilder::on_elicitation), [roots](ClientBuilder::roots)). The same
 //!   handlers serve older servers, which send requests, and newer ones, which ask in their results.
-//! * [`Client::stop`] ends every waiting call and completes within 100 ms, regardless of the
-//!   server.
+//! * [`Client::stop`] ends every waiting call at once, and the connection within 100 ms, regardless of the
+//!   server. [`Client::closed`] also waits for the server process, up to its
+//!   [grace periods](stdio::Command::grace).
 
 mod builder;
 mod call;

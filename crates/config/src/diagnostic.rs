@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt};
 
 /// A problem of a configuration, with its position.
 ///
-/// Its display is one line: `switchboard.json:12:7: unknown key "comand"; did you mean "command"?`
+/// Its display is one line: `switchboard.json:12:7: unknown key "comand" (did you mean "command"?)`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The file name that was given to the parser.
@@ -37,7 +37,7 @@ impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.alone())?;
         match &self.hint {
-            Some(hint) => write!(f, "; {hint}"),
+            Some(hint) => write!(f, " ({hint})"),
             None => Ok(()),
         }
     }
@@ -104,7 +104,10 @@ impl Problems {
             .map(|(at, message, hint)| problem(file, text, at, message, hint))
             .collect();
         if self.more > 0 {
-            let message = format!("further problems that are not shown: {}", self.more);
+            let message = match self.more {
+                1 => "1 more problem is not shown".to_owned(),
+                more => format!("{more} more problems are not shown"),
+            };
             report.push(problem(file, text, last, message, None));
         }
         report

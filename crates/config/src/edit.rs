@@ -43,7 +43,7 @@ pub enum EditError {
     #[error("{0}")]
     Name(NameError),
     /// The new server's entry is invalid.
-    #[error("cannot add the server {name:?}: {}", messages(problems))]
+    #[error("cannot add the server `{name}`: {}", messages(problems))]
     Entry {
         /// The server.
         name: String,
@@ -51,22 +51,34 @@ pub enum EditError {
         problems: Vec<Diagnostic>,
     },
     /// A server of this name exists.
-    #[error("the server {name:?} already exists")]
+    #[error("server `{name}` already exists")]
     Exists {
         /// The server.
         name: String,
     },
     /// There is no server of this name.
-    #[error("there is no server {name:?}")]
+    #[error("there is no server `{name}`")]
     Missing {
         /// The server.
         name: String,
         /// The server that was probably meant.
         nearest: Option<String>,
+        /// There are no servers at all.
+        is_empty: bool,
     },
 }
 
 impl EditError {
+    /// The error for a name that is not one of these.
+    pub fn missing<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Self {
+        let mut known = known.peekable();
+        Self::Missing {
+            name: name.to_owned(),
+            is_empty: known.peek().is_none(),
+            nearest: nearest(name, known).map(str::to_owned),
+        }
+    }
+
     /// A hint for the user, separate from the message. If there are several problems, their lines have
     /// the hints.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
@@ -76,10 +88,12 @@ impl EditError {
             Self::Name(error) => return error.hint(),
             Self::Entry { problems, .. } => return only_hint(problems),
             Self::Exists { .. } => "remove it first, or choose another name".into(),
-            Self::Missing { nearest, .. } => match nearest {
-                Some(name) => format!("did you mean {name:?}?").into(),
-                None => "`switchboard list` shows the names".into(),
-            },
+            Self::Missing {
+                nearest: Some(name),
+                ..
+            } => format!("did you mean `{name}`?").into(),
+            Self::Missing { is_empty: true, .. } => "add one with `switchboard add`".into(),
+            Self::Missing { .. } => "`switchboard list` shows the names".into(),
         })
     }
 }
@@ -222,20 +236,17 @@ fn find<'n, 'a>(root: Option<&'n Node<'a>>, name: &str) -> Result<&'n Node<'a>, 
     let servers = root.and_then(|root| root.get("mcpServers"));
     let members = servers.and_then(|member| member.node.members());
     let members = members.unwrap_or_default();
-    match members.iter().find(|member| member.key == name) {
-        Some(member) => Ok(&member.node),
-        None => Err(EditError::Missing {
-            name: name.to_owned(),
-            nearest: nearest(name, members.iter().map(|member| member.key.as_ref()))
-                .map(str::to_owned),
-        }),
-    }
+    let found = members.iter().find(|member| member.key == name);
+    found.map(|member| &member.node).ok_or_else(|| {
+        let known = members.iter().map(|member| member.key.as_ref());
+        EditError::missing(name, known)
+    })
 }
 
 /// The entry of the server with this name, if it is an object.
 fn find_object<'n, 'a>(root: Option<&'n Node<'a>>, name: &str) -> Result<&'n Node<'a>, EditError> {
     let server = find(root, name)?;
-    expect_object(server, || format!("the server {name:?}"))?;
+    expect_object(server, || format!("the server `{name}`"))?;
     Ok(server)
 }
 
@@ -246,7 +257,7 @@ fn messages(problems: &[Diagnostic]) -> String {
     let messages: Vec<_> = problems
         .iter()
         .map(|problem| match &problem.hint {
-            Some(hint) => format!("{}; {hint}", problem.message),
+            Some(hint) => format!("{} ({hint})", problem.message),
             None => problem.message.clone(),
         })
         .collect();

@@ -7,7 +7,7 @@ use switchboard_text::glob::stars_match;
 pub struct ToolFilter {
     /// If present, only these tools are shown.
     pub allow: Option<Vec<String>>,
-    /// These tools are hidden, even if `allow` has them.
+    /// These tools are hidden, even if `allow` lists them.
     pub deny: Vec<String>,
 }
 

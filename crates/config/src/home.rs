@@ -34,8 +34,8 @@ pub struct Home {
 pub enum HomeError {
     /// Neither a home nor the user's home directory is known.
     #[error(
-        "cannot find the home of Switchboard: neither --home nor SWITCHBOARD_HOME is set, and your \
-         home directory is unknown"
+        "cannot find Switchboard's home directory: neither --home nor SWITCHBOARD_HOME is set, and \
+         your home directory is unknown"
     )]
     Unknown,
     /// The given path cannot be used.
@@ -81,15 +81,15 @@ impl HomeError {
     /// A hint for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
-            Self::Unknown => "give --home DIR".into(),
-            Self::Path { .. } => {
-                "give the path of a directory or file that you can write to".into()
+            Self::Unknown => "set one with --home DIR".into(),
+            Self::Path { .. } => "use the path of a directory or file that you can write to".into(),
+            Self::Create { .. } => {
+                "check its owner and permissions, or use another --home DIR".into()
             }
-            Self::Create { .. } => "check its owner and mode, or give another --home DIR".into(),
             Self::ServerDir { .. } => {
                 "move the existing entry away, or set \"cwd\" for the server".into()
             }
-            Self::TooLong { .. } => "give a shorter --home DIR".into(),
+            Self::TooLong { .. } => "use a shorter --home DIR".into(),
         })
     }
 }

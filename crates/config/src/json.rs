@@ -101,7 +101,7 @@ pub(crate) fn read<'a>(text: &'a str, problems: &mut Problems) -> Result<Option<
     let node = reader.value()?;
     match reader.peek_trivia()? {
         None => Ok(Some(node)),
-        Some(found) => Err(reader.unexpected(found, "the end of the file is expected here")),
+        Some(found) => Err(reader.unexpected(found, "expected the end of the file")),
     }
 }
 
@@ -151,7 +151,7 @@ struct Reader<'a, 'p> {
 impl<'a> Reader<'a, '_> {
     fn value(&mut self) -> Result<Node<'a>, Broken> {
         let Some(first) = self.peek_trivia()? else {
-            return Err(self.fail(self.at, "the text ends where a value is expected"));
+            return Err(self.fail(self.at, "expected a value, but the file ends"));
         };
         let start = self.at;
         let value = match first {
@@ -160,7 +160,7 @@ impl<'a> Reader<'a, '_> {
             b'"' => Json::Text(self.string()?),
             b'-' | b'0'..=b'9' => self.number()?,
             b'a'..=b'z' | b'A'..=b'Z' => self.word()?,
-            found => return Err(self.unexpected(found, "a value is expected here")),
+            found => return Err(self.unexpected(found, "expected a value")),
         };
         Ok(Node {
             start,
@@ -194,7 +194,7 @@ impl<'a> Reader<'a, '_> {
                 Some(b'"') => {}
                 Some(b'}') => break,
                 Some(found) => {
-                    return Err(self.unexpected(found, "a key in double quotes is expected here"));
+                    return Err(self.unexpected(found, "expected a key in double quotes"));
                 }
                 None => return Err(self.fail(open, "this object is not closed: a } is missing")),
             }
@@ -202,7 +202,7 @@ impl<'a> Reader<'a, '_> {
             let key = self.string()?;
             match self.peek_trivia()? {
                 Some(b':') => self.at += 1,
-                Some(found) => return Err(self.unexpected(found, "a : is expected after the key")),
+                Some(found) => return Err(self.unexpected(found, "expected a : after the key")),
                 None => return Err(self.fail(open, "this object is not closed: a } is missing")),
             }
             let node = self.value()?;
@@ -240,7 +240,7 @@ impl<'a> Reader<'a, '_> {
                 self.problems.add(item.end, "a comma is missing here");
             }
             Some(found) if found != close => {
-                let expected = format!("a comma or {} is expected here", char::from(close));
+                let expected = format!("expected a comma or {}", char::from(close));
                 return Err(self.unexpected(found, &expected));
             }
             Some(_) | None => {}
@@ -318,7 +318,7 @@ impl<'a> Reader<'a, '_> {
                 other => {
                     return Err(self.fail(
                         self.at,
-                        format!("a string must contain this character as \\u{other:04x}"),
+                        format!("write this character as \\u{other:04x} in a string"),
                     ));
                 }
             }

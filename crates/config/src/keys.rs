@@ -135,7 +135,7 @@ const APPROVALS: Keys = Keys {
             "longTimeoutMs",
             MS,
             "270000",
-            "The further time, in milliseconds, after which an escalated request expires and its \
+            "The time, in milliseconds after the escalation, after which a request expires and its \
              call fails. A client of revision 2026-07-28 has the same time to return with the \
              input that it was asked for.",
         ),
@@ -152,16 +152,16 @@ const APPROVALS: Keys = Keys {
             "tools",
             Shape::Choice(&["rules", "destructive", "writes", "all"]),
             r#""rules""#,
-            "The calls that need approval if no rule matches: \"rules\" none; \"destructive\" \
-             calls of tools that may destroy something; \"writes\" calls of tools that may change \
-             something; \"all\" every call, including resources and prompts. `approve` of a server \
+            "The calls that need approval if no rule matches: \"rules\": none; \"destructive\": \
+             calls to tools that may destroy data; \"writes\": calls to tools that may change \
+             data; \"all\": every call, including resources and prompts. A server's `approve` \
              overrides it.",
         ),
         key(
             "rules",
             Shape::Values,
             "[]",
-            "The rules that allow, deny or ask for approval of calls. Each is a string such as \
+            "The rules that allow calls, deny them, or ask for approval. Each is a string such as \
              \"ask files:delete_*\", or an object. A rule that denies wins; otherwise the most \
              specific rule decides.",
         ),
@@ -174,21 +174,21 @@ const APPROVALS: Keys = Keys {
             "notify",
             Shape::Choice(&["auto", "off"]),
             r#""auto""#,
-            "Desktop notifications of escalated requests: \"auto\" if there is a desktop, \"off\" \
-             never.",
+            "Desktop notifications about escalated requests: \"auto\": if there is a desktop; \
+             \"off\": never.",
         ),
         key(
             "questionsPerCall",
             COUNT,
             "20",
-            "The most questions (sampling, elicitation, roots) that a server may ask during one \
+            "The maximum number of questions (sampling, elicitation, roots) that a server may ask during one \
              call; the gateway refuses more.",
         ),
         key(
             "questionsPerMinute",
             COUNT,
             "30",
-            "The most questions per minute that a server may ask; the gateway refuses more. \
+            "The maximum number of questions per minute that a server may ask; the gateway refuses more. \
              Questions that the client answers during its call do not count.",
         ),
     ],
@@ -211,9 +211,9 @@ pub(crate) const WEBHOOK: Keys = Keys {
         bare(
             "secret",
             Shape::Text,
-            "The secret that signs every message, as Standard Webhooks specify. Required. Write it \
-             as ${secret:NAME} to keep it out of the file. If it starts with \"whsec_\", the rest \
-             is base64.",
+            "The secret that signs every message, as Standard Webhooks specifies. Required. Write \
+             it as ${secret:NAME} to keep it out of the file. If it starts with \"whsec_\", the \
+             rest is base64.",
         ),
         key(
             "on",
@@ -256,7 +256,7 @@ const SAMPLING: Keys = Keys {
         bare(
             "budget",
             Shape::Object(&BUDGET),
-            "The limits of each server for sampling requests that a rule allows without your \
+            "The limits per server on sampling requests that a rule allows without your \
              approval. Requests that you approve count too, but are never refused. The counts \
              start at 0 when the gateway starts.",
         ),
@@ -271,48 +271,48 @@ const BUDGET: Keys = Keys {
             "requestsPerCall",
             COUNT,
             "10",
-            "The most sampling requests during one call.",
+            "The maximum number of sampling requests during one call.",
         ),
         key(
             "requestsPerHour",
             COUNT,
             "100",
-            "The most sampling requests per hour.",
+            "The maximum number of sampling requests per hour.",
         ),
         key(
             "requestsPerDay",
             COUNT,
             "500",
-            "The most sampling requests per day.",
+            "The maximum number of sampling requests per day.",
         ),
         key(
             "tokensPerHour",
             COUNT,
             "500000",
-            "The most input and output tokens per hour.",
+            "The maximum number of input and output tokens per hour.",
         ),
         key(
             "tokensPerDay",
             COUNT,
             "2000000",
-            "The most input and output tokens per day.",
+            "The maximum number of input and output tokens per day.",
         ),
         bare(
             "costPerDay",
             Shape::Price,
-            "The highest cost per day, in the currency of `prices`. Unlimited by default.",
+            "The maximum cost per day, in the currency of `prices`. Unlimited by default.",
         ),
         key(
             "promptBytes",
             COUNT,
             "262144",
-            "The longest sampling request, in bytes.",
+            "The maximum length of a sampling request, in bytes.",
         ),
         key(
             "concurrent",
             Shape::Whole { min: 1, max: 1_000 },
             "2",
-            "The most sampling requests at the same time; more wait.",
+            "The maximum number of sampling requests at the same time; more wait.",
         ),
     ],
     meant: &[],
@@ -354,7 +354,7 @@ pub(crate) const PROVIDER: Keys = Keys {
             "models",
             Shape::Texts,
             "[]",
-            "Further models that servers may request.",
+            "Additional models that servers may request.",
         ),
         key(
             "maxTokens",
@@ -363,7 +363,7 @@ pub(crate) const PROVIDER: Keys = Keys {
                 max: 1_073_741_824,
             },
             "8192",
-            "The most tokens of an answer, even if a server requests more.",
+            "The maximum number of tokens in an answer, even if a server requests more.",
         ),
         key(
             "timeoutMs",
@@ -425,8 +425,8 @@ const MEMORY: Keys = Keys {
             "tools",
             Shape::Choice(&["compact", "all"]),
             r#""compact""#,
-            "The tools of the memory that views of all servers list: \"compact\" five with short \
-             definitions, \"all\" every tool. /mcp/s/memory always lists every tool, and every \
+            "The memory tools in views that list all servers: \"compact\": five with short \
+             definitions; \"all\": every tool. /mcp/s/memory always lists every tool, and every \
              tool can be found by search and called.",
         ),
     ],
@@ -443,7 +443,7 @@ const SEARCH: Keys = Keys {
             "The model for search by meaning. \"auto\" is the sentence model all-MiniLM-L6-v2 if \
              it is in the directory `models` of the home, otherwise the built-in word vectors; \
              \"minilm\" is that model, which the gateway downloads in the background if it is \
-             missing; \"built-in\" is the word vectors; \"off\" is search by keywords only. Any \
+             missing; \"built-in\" is the word vectors; \"off\" is search by keyword only. Any \
              other value is the directory of a model, relative to `models`, or a URL to download \
              one from.",
         ),
@@ -452,7 +452,7 @@ const SEARCH: Keys = Keys {
             Shape::Flag,
             "true",
             "If true, a tool that is called after a search ranks higher in later, similar \
-             searches. `switchboard search --forget` clears this history.",
+             searches. `switchboard search --forget` clears this feedback.",
         ),
     ],
     meant: &[("model", "embeddings"), ("learning", "learn")],
@@ -465,17 +465,17 @@ const RESULTS: Keys = Keys {
             "maxBytes",
             RESULT_BYTES,
             "65536",
-            "The longest result, in bytes, that an agent receives at once. The gateway truncates a \
-             longer one, and `read_result` reads the rest. `maxResultBytes` of a server overrides \
-             it. /mcp/s/NAME never truncates results.",
+            "The maximum length, in bytes, of a result that an agent receives at once. The gateway \
+             truncates a longer one, and `read_result` reads the rest. A server's `maxResultBytes` \
+             overrides it. /mcp/s/NAME never truncates results.",
         ),
         key(
             "maxTokens",
             RESULT_TOKENS,
             "16000",
-            "The longest result, in estimated tokens, that an agent receives at once. The gateway \
-             truncates a longer one, and `read_result` reads the rest. `maxResultTokens` of a \
-             server overrides it. /mcp/s/NAME never truncates results.",
+            "The maximum length, in estimated tokens, of a result that an agent receives at once. \
+             The gateway truncates a longer one, and `read_result` reads the rest. A server's \
+             `maxResultTokens` overrides it. /mcp/s/NAME never truncates results.",
         ),
         key(
             "keepSeconds",
@@ -550,8 +550,8 @@ const SHUTDOWN: Keys = Keys {
             "containerTimeoutMs",
             MS,
             "30000",
-            "The time limit, in milliseconds, for a container to stop: `closeTimeoutMs` of its \
-             server counts up to a third of it, `termTimeoutMs` up to half of it.",
+            "The time limit, in milliseconds, for a container to stop. Its server's \
+             `closeTimeoutMs` is limited to a third of this time, `termTimeoutMs` to half of it.",
         ),
     ],
     meant: &[],

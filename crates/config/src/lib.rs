@@ -19,7 +19,7 @@
 //! let problems = parse(r#"{"mcpServers": {"files": {"comand": "npx"}}}"#, "switchboard.json");
 //! assert_eq!(
 //!     problems.unwrap_err()[0].to_string(),
-//!     r#"switchboard.json:1:27: unknown key "comand"; did you mean "command"?"#,
+//!     r#"switchboard.json:1:27: unknown key "comand" (did you mean "command"?)"#,
 //! );
 //! # Ok::<(), String>(())
 //! ```

@@ -53,7 +53,7 @@ impl ConfigError {
     /// the hints.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
-            Self::Read { .. } => "check that it is a file and that you may read it".into(),
+            Self::Read { .. } => "check that it is a file and that you can read it".into(),
             Self::Unsafe { fix, .. } => fix.into(),
             Self::Invalid { problems } => return only_hint(problems),
         })

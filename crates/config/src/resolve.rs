@@ -41,21 +41,27 @@ pub enum ResolveError {
         /// The variable.
         name: String,
     },
+    /// A secret's file does not exist.
+    #[error("{place}: the secret `{name}` does not exist")]
+    NoSecret {
+        /// Location of the reference.
+        place: String,
+        /// The secret.
+        name: String,
+    },
     /// A secret's file cannot be read.
-    #[error("{place}: cannot read the secret {name}")]
+    #[error("{place}: cannot read the secret `{name}`")]
     Secret {
         /// Location of the reference.
         place: String,
         /// The secret.
         name: String,
-        /// Its file.
-        path: PathBuf,
         /// The underlying I/O error.
         #[source]
         source: io::Error,
     },
     /// Other users may read a secret's file.
-    #[error("{place}: other users can read the secret {name} (mode {mode:o})")]
+    #[error("{place}: other users can read the secret `{name}` (mode {mode:o})")]
     Exposed {
         /// Location of the reference.
         place: String,
@@ -67,7 +73,7 @@ pub enum ResolveError {
         mode: u32,
     },
     /// A secret's file has invalid content.
-    #[error("{place}: the secret {name} {what}")]
+    #[error("{place}: the secret `{name}` {what}")]
     Content {
         /// Location of the reference.
         place: String,
@@ -96,10 +102,9 @@ impl ResolveError {
         Some(match self {
             Self::Variable { .. } => "set it in the environment of the gateway".into(),
             Self::VariableText { .. } => "set it to UTF-8 text".into(),
-            Self::Secret { name, path, .. } => format!(
-                "`switchboard secret set {}` stores it in {}",
-                shell_word(name),
-                path.display()
+            Self::NoSecret { name, .. } | Self::Secret { name, .. } => format!(
+                "store it with `switchboard secret set {}`",
+                shell_word(name)
             )
             .into(),
             Self::Exposed { path, .. } => {
@@ -132,7 +137,7 @@ impl Server {
         secrets: &Path,
         env: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Resolved<Self>, ResolveError> {
-        let owner = format!("server {name:?}, ");
+        let owner = format!("server `{name}`, ");
         let resolver = Resolver::new(&owner, secrets, env);
         let value = Self {
             transport: resolver.transport(&self.transport)?,
@@ -316,10 +321,12 @@ impl<'a> Resolver<'a> {
                 let (place, name) = (place(), shown(name).to_owned());
                 let path = self.secrets.join(&name);
                 Err(match failure {
+                    SecretFailure::Read(error) if error.kind() == io::ErrorKind::NotFound => {
+                        ResolveError::NoSecret { place, name }
+                    }
                     SecretFailure::Read(source) => ResolveError::Secret {
                         place,
                         name,
-                        path,
                         source,
                     },
                     SecretFailure::Exposed(mode) => ResolveError::Exposed {
@@ -375,7 +382,7 @@ fn read_secret(path: &Path) -> Result<String, SecretFailure> {
     let secret = text.trim_start_matches('\u{feff}').trim();
     match secret {
         "" => Err(SecretFailure::Content("is empty")),
-        _ if secret.contains('\0') => Err(SecretFailure::Content("contains a zero byte")),
+        _ if secret.contains('\0') => Err(SecretFailure::Content("contains a NUL byte")),
         _ => Ok(secret.to_owned()),
     }
 }

@@ -123,7 +123,7 @@ fn way(member: &Member<'_>, problems: &mut Problems) -> Option<(&'static str, Wa
                 "the server {} has both \"{key}\" and \"{other}\"",
                 quote(&member.key)
             ),
-            "keep one of them, or make two servers",
+            "keep one of them, or define two servers",
         );
         return None;
     }
@@ -152,9 +152,9 @@ fn companions(block: Block<'_, '_>, way_key: &str, way: Way, problems: &mut Prob
         }
         let hint = match (key, way) {
             ("headers", _) => "remove it, or pass it to the program through \"env\" or \"args\"",
-            ("isolation", Way::Command) => "give an \"image\" instead of the \"command\"",
+            ("isolation", Way::Command) => "use \"image\" instead of \"command\"",
             ("cwd", Way::Container) => {
-                "give [\"--workdir\", \"DIR\"] as \"runArgs\" in \"isolation\""
+                "set \"runArgs\" in \"isolation\" to [\"--workdir\", \"DIR\"]"
             }
             ("inheritEnv", Way::Container) => {
                 "set the variable in \"env\", such as {\"TZ\": \"${env:TZ}\"}"

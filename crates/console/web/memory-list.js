@@ -12,7 +12,7 @@ const FOUND = 30;
 const TYPING_MS = 250;
 const MOST_NAMES = 8;
 const WAYS = [["lexical", "words"], ["vector", "meaning"], ["graph", "mentions"]];
-const VECTORS = { __proto__: null, off: "There is no embedding model: memories are found by words and mentions.", loading: "The embedding model is loading: until then, memories are found by words and mentions.", filling: "Not all embeddings are computed yet: until then, memories are found by words and mentions." };
+const VECTORS = { __proto__: null, off: "There is no embedding model: memories are found by keyword and by mentions.", loading: "The embedding model is loading: until then, memories are found by keyword and by mentions.", filling: "Not all embeddings are computed yet: until then, memories are found by keyword and by mentions." };
 // The filter survives a visit to one memory.
 const kept = { text: "", kind: "", ended: false, asOf: "", knownAt: "" };
 
@@ -74,7 +74,7 @@ export function openList(_, { scopes }) {
   const times = h("details", { class: "times", open: Boolean(kept.asOf || kept.knownAt || kept.ended) }, h("summary", null, "Time filters"),
     h("div", { class: "field-row moments" },
       field("True at", asOf, "Only memories that were true at this time."), field("As known at", knownAt, "Only versions that were stored at this time.")),
-    h("label", { class: "check" }, ended, h("span", null, "Include memories that are no longer true")));
+    h("label", { class: "check" }, ended, h("span", null, "Include memories that are no longer valid")));
   return {
     node: h("div", { class: "stack" },
       h("div", { class: "filters" }, search, kind, h("a", { class: "button", href: "#memory/new" }, "Add a memory")),
@@ -103,7 +103,7 @@ function state(memory) {
 // The period in which a memory is true, if it has one.
 export function validity(memory) {
   const how = state(memory);
-  if (how === "ended") return h("span", { class: "warn-text" }, "no longer true since ", atTime(memory.valid_until));
+  if (how === "ended") return h("span", { class: "warn-text" }, "no longer valid since ", atTime(memory.valid_until));
   if (how === "later") return h("span", { class: "warn-text" }, "true from ", atTime(memory.valid_from));
   if (memory.valid_until) return h("span", null, "true until ", atTime(memory.valid_until));
   return memory.valid_from ? h("span", null, "true since ", atTime(memory.valid_from)) : null;

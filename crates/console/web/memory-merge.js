@@ -38,7 +38,7 @@ export function openMerge(_, { scopes }) {
     }
     const merge = button(`Merge ${plural(count, "memory", "memories")}…`, () => doing(merge, () => apply(plan, count)), { class: "primary" });
     fill(body,
-      h("div", { class: "list-head" }, h("p", null, `${plural(groups.length, "group")}. In each, one memory is kept and supersedes the others, which are marked as no longer true.${groups.length >= GROUPS ? " There may be more: check again after the merge." : ""}`), merge),
+      h("div", { class: "list-head" }, h("p", null, `${plural(groups.length, "group")}. In each, one memory is kept and supersedes the others, which are marked as no longer valid.${groups.length >= GROUPS ? " There may be more: check again after the merge." : ""}`), merge),
       groups.map((group) => h("section", { class: "card group" },
         h("h2", null, h("span", { class: "muted" }, "Kept: "), h("a", { class: "row", href: memoryHref(group.keep.id) }, brief(group.keep.content))),
         h("ul", { class: "plain-list" }, list(group.merge).map((one) => h("li", null,
@@ -47,7 +47,7 @@ export function openMerge(_, { scopes }) {
   }
 
   async function apply(plan, count) {
-    const agreed = await confirm({ title: "Merge these memories?", text: `${plural(count, "memory is", "memories are")} marked as no longer true and superseded by the one that is kept, which takes over their mentions. Nothing is deleted.`, yes: "Merge" });
+    const agreed = await confirm({ title: "Merge these memories?", text: `${plural(count, "memory is", "memories are")} marked as no longer valid and superseded by the one that is kept, which takes over their mentions. Nothing is deleted.`, yes: "Merge" });
     if (!agreed) return;
     try {
       await ask("consolidate_memory", { ...wanted(), apply: plan });

@@ -108,14 +108,14 @@ async function invalidate(memory, done) {
   const until = timeInput(undefined, {});
   const by = h("input", { type: "text", maxlength: 512, autocomplete: "off", spellcheck: "false" });
   const agreed = await confirm({
-    title: "Mark as no longer true?",
+    title: "Mark as no longer valid?",
     text: "The memory is kept, but hidden by default.",
     detail: h("div", { class: "form" }, field("Reason (optional)", reason), field("True until (optional)", until, "Defaults to the current time."), field("ID of the memory that supersedes it (optional)", by)),
-    yes: "Mark as no longer true",
+    yes: "Mark as no longer valid",
   });
   if (!agreed) return;
   await ask("invalidate", { id: memory.id, reason: reason.value.trim(), valid_until: fromField(until), superseded_by: by.value.trim() });
-  notice("Marked as no longer true.", "good");
+  notice("Marked as no longer valid.", "good");
   done();
 }
 
@@ -123,7 +123,7 @@ async function remove(memory) {
   const agreed = await confirm({
     title: "Delete this memory?",
     detail: h("blockquote", { class: "quote" }, brief(memory.content)),
-    text: "This deletes the memory and its history, and cannot be undone. If it is only outdated, mark it as no longer true instead.",
+    text: "This deletes the memory and its history, and cannot be undone. If it is only outdated, mark it as no longer valid instead.",
     yes: "Delete memory",
     danger: true,
   });

@@ -12,7 +12,7 @@ import { bytes, number, plural } from "./words.js";
 const PATIENCE_MS = 15 * 60_000;
 const MOST_PROBLEMS = 50;
 const NAMES = { __proto__: null, store: "Store", index: "Index", embeddings: "Embeddings" };
-const SAYS = { __proto__: null, off: "There is no embedding model: memories are found by words and mentions.", loading: "The model is loading.", filling: "The embeddings of stored memories are being computed." };
+const SAYS = { __proto__: null, off: "There is no embedding model: memories are found by keyword and by mentions.", loading: "The model is loading.", filling: "The embeddings of stored memories are being computed." };
 
 // The parts that failed or are starting, with advice; empty if all are ready.
 export function troubles(status) {

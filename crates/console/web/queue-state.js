@@ -11,5 +11,5 @@ export function queueState(count) {
   if (state.queue === "part") return h("p", { class: "callout", "data-tone": "warn" }, "More than 10,000 requests are pending; only the newest are shown.");
   if (count) return null;
   if (state.queue === "reading") return h("p", { class: "muted" }, "Loading…");
-  return empty("No pending requests.", "Questions and sampling requests of servers, held tools, and calls that need approval appear here. The title of the tab shows their number.");
+  return empty("No pending requests.", "Questions and sampling requests from servers, held tools, and calls that need approval appear here. The title of the tab shows their number.");
 }

@@ -18,7 +18,7 @@ export function openRules() {
     try {
       const { rules } = await get(path("approvals", "rules"));
       keyed(list, rules, (rule) => rule.id, row);
-      fill(none, rules.length ? null : empty("No rules.", "Without rules, only questions and sampling requests of servers need your answer. Add rules to approvals.rules in the configuration, or remember a decision."));
+      fill(none, rules.length ? null : empty("No rules.", "Without rules, only questions and sampling requests from servers need your answer. Add rules to approvals.rules in the configuration, or remember a decision."));
     } catch (error) {
       fill(none, problem(error));
     }
@@ -83,7 +83,7 @@ function found(said) {
   const calls = said.calls ?? {};
   return h("div", { class: "stack" },
     h("p", null, "Parsed as ", h("code", null, said.text ?? ""), "."),
-    h("p", null, `Of the last ${plural(calls.looked ?? 0, "call")}, the rule matches ${number(calls.matched ?? 0)}${calls.unsure ? `; ${number(calls.unsure)} more may match, but their arguments were not kept` : ""}.`),
+    h("p", null, `Of the last ${plural(calls.looked ?? 0, "call")}, the rule matches ${number(calls.matched ?? 0)}${calls.unsure ? `; ${number(calls.unsure)} more may match, but their arguments were not stored` : ""}.`),
     tools.length ? h("details", { open: tools.length <= 12 }, h("summary", null, `${plural(tools.length, "item")} that the rule matches`), h("ul", { class: "plain-list" }, tools.slice(0, 200).map((tool) => h("li", null, h("code", null, tool.name), tool.kind === "tool_call" ? " " : h("span", { class: "muted" }, ` ${tool.kind} `), tool.now === tool.then ? [mark(tool.then), h("span", { class: "muted" }, " unchanged")] : [mark(tool.now), " → ", mark(tool.then)])))) : h("p", { class: "muted" }, "The rule matches no known tool, prompt or resource."),
     calls.examples?.length ? h("details", null, h("summary", null, "Matching calls"), h("ul", { class: "plain-list" }, calls.examples.map((call) => h("li", null, atTime(call.at), " ", h("code", null, `${call.server}:${call.tool}`), ` by ${call.client ?? "an unknown client"}`, call.arguments === undefined ? null : json(call.arguments))))) : null);
 }

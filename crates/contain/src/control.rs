@@ -135,7 +135,7 @@ impl Fields {
     fn field(&mut self, tag: u8, value: &[u8]) -> io::Result<()> {
         if value.contains(&0) {
             return Err(invalid(
-                "an argument, a path or a variable contains a zero byte",
+                "an argument, a path or a variable contains a NUL byte",
             ));
         }
         self.0.push(tag);

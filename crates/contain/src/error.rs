@@ -7,14 +7,14 @@ use std::{
 };
 
 const INVALID: &str = "its arguments or its environment are invalid";
-const GUARD_FAILED: &str = "its guard process failed";
+const GUARD_FAILED: &str = "its guard process did not start or was killed";
 
 /// The reason why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
     /// The program itself did not start.
-    #[error("cannot start `{program}`: {}", .failure.reason(.cwd, .interpreter.as_deref()))]
+    #[error("cannot run `{program}`: {}", .failure.reason(.cwd, .interpreter.as_deref()))]
     Start {
         /// The program.
         program: String,
@@ -29,7 +29,7 @@ pub enum LaunchError {
         source: io::Error,
     },
     /// The settings cannot be passed to any program.
-    #[error("cannot start `{program}`: {INVALID}")]
+    #[error("cannot run `{program}`: {INVALID}")]
     Invalid {
         /// The program.
         program: String,
@@ -38,7 +38,7 @@ pub enum LaunchError {
         source: io::Error,
     },
     /// The guard did not start or was killed, so the server was not started or has been ended.
-    #[error("cannot start `{program}`: {GUARD_FAILED}")]
+    #[error("cannot run `{program}`: {GUARD_FAILED}")]
     Guard {
         /// The program.
         program: String,
@@ -113,12 +113,12 @@ impl StartFailure {
 
     fn hint(self) -> &'static str {
         match self {
-            Self::NotFound => "check the spelling and PATH",
-            Self::Interpreter => "install it",
+            Self::NotFound => "install it, or check the spelling and PATH",
+            Self::Interpreter => "install the interpreter, or correct the first line of the file",
             Self::PermissionDenied => "make the file executable, or check its permissions",
             Self::NotExecutable => "check the file, or install a version for this system",
             Self::WorkingDirectory => "create it, or change `cwd`",
-            Self::Other => "try again when the system has free memory and processes",
+            Self::Other => "free some memory, or raise the limit on processes",
         }
     }
 }
@@ -152,7 +152,9 @@ impl LaunchError {
             } if let Some(advice) = split_advice(program) => advice.into(),
             Self::Start { failure, .. } => failure.hint().into(),
             Self::Invalid { .. } => "check `args` and `env` of the server".into(),
-            Self::Guard { .. } => "try again".into(),
+            Self::Guard { .. } => {
+                "if it fails again, run `switchboard doctor` to find the cause".into()
+            }
         })
     }
 
@@ -223,7 +225,7 @@ mod tests {
             error.hint().unwrap().into_owned()
         };
         for program in ["npx", "/opt/My Tools/server"] {
-            assert_eq!(hint(program), "check the spelling and PATH");
+            assert_eq!(hint(program), "install it, or check the spelling and PATH");
         }
         // It was resolved as a path, because its argument contains a slash.
         assert!(hint("/opt/ada/npx -y @scope/server").starts_with("keep `npx` in `command`"));

@@ -252,7 +252,7 @@ impl Core {
         self.live_catalog.permits(&upstream.name, item)?;
         match item {
             Some((Kind::Tool, tool)) if !upstream.settings().tools.permits(tool) => {
-                let message = format!("there is no tool '{}'", cut(tool));
+                let message = format!("there is no tool `{}`", cut(tool));
                 Err(Error::invalid_params(message))
             }
             _ => Ok(()),

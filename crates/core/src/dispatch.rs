@@ -413,7 +413,7 @@ impl Dispatch<'_> {
             };
             let target = target.ok_or_else(|| {
                 Error::invalid_params(format!(
-                    "there is no prompt or resource template '{}'",
+                    "there is no prompt or resource template `{}`",
                     cut(exposed)
                 ))
             })?;
@@ -572,7 +572,7 @@ pub async fn part_within(
 
 fn upstream(core: &Core, name: &str) -> Result<Arc<Upstream>, Error> {
     core.upstream(name)
-        .ok_or_else(|| Error::invalid_params(format!("there is no server '{}'", cut(name))))
+        .ok_or_else(|| Error::invalid_params(format!("there is no server `{}`", cut(name))))
 }
 
 fn required(params: Option<Raw>) -> Result<Raw, Error> {
@@ -616,14 +616,14 @@ fn bad_page(_: BadCursor) -> Error {
 }
 
 fn unknown_tool(catalog: &Catalog, exposed: &str) -> Error {
-    let message = format!("there is no tool '{}'", cut(exposed));
+    let message = format!("there is no tool `{}`", cut(exposed));
     let near = catalog.suggest_tool(exposed);
     let is_for_models = |near: &&str| {
         let tool = catalog.find(Kind::Tool, near);
         tool.is_some_and(|tool| !apps::is_for_apps_alone(tool.raw()))
     };
     match near.filter(is_for_models) {
-        Some(near) => Error::advised(message, &format!("did you mean '{near}'?")),
+        Some(near) => Error::advised(message, &format!("did you mean `{near}`?")),
         None => Error::invalid_params(message),
     }
 }
@@ -633,7 +633,7 @@ fn unknown(era: Era, member: &str, name: &str) -> Error {
     if member == "uri" {
         return Error::Refused(translate::no_resource(era, name));
     }
-    Error::invalid_params(format!("there is no prompt '{}'", cut(name)))
+    Error::invalid_params(format!("there is no prompt `{}`", cut(name)))
 }
 
 #[cfg(test)]

@@ -335,7 +335,7 @@ impl Finder {
                     message: "closed".into(),
                 },
             },
-            note: (stage == Stage::Asleep).then(|| "starts with the first search".into()),
+            note: (stage == Stage::Asleep).then(|| "not loaded until the first search".into()),
         };
         [search, self.models.part(made.model.as_deref(), settings)]
     }

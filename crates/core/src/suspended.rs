@@ -197,8 +197,8 @@ impl<T: Send + 'static> SuspendedCalls<T> {
 }
 
 pub(crate) fn refused() -> ErrorObject {
-    let message =
-        "`requestState` is invalid: it is unknown, used, expired, or belongs to another request";
+    let message = "`requestState` is invalid: it is unknown, already used, expired, or belongs to \
+                   another request";
     ErrorObject::new(code::INVALID_PARAMS, message).with_hint("send the request again without it")
 }
 

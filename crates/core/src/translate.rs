@@ -444,7 +444,7 @@ pub(crate) fn no_resource(client: Era, uri: &str) -> ErrorObject {
         Era::Legacy => code::RESOURCE_NOT_FOUND,
         Era::Modern => code::INVALID_PARAMS,
     };
-    let message = format!("there is no resource '{}'", cut(uri));
+    let message = format!("there is no resource `{}`", cut(uri));
     ErrorObject::new(code, message).with_data(Raw::object([("uri", Raw::string(uri))]))
 }
 

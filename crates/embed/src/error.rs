@@ -70,7 +70,7 @@ impl ModelError {
     /// Advice for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
-            Self::Read { .. } => "check that the model's folder is complete and readable".into(),
+            Self::Read { .. } => "check that the model's directory is complete and readable".into(),
             Self::Json { .. } | Self::Damaged { .. } => "download the model again".into(),
             Self::TooLarge { .. } => "choose a smaller model".into(),
             Self::Dimensions { .. } => {

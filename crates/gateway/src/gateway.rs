@@ -70,7 +70,7 @@ impl Gateway {
         if !environment.dropped().is_empty() {
             tracing::warn!(
                 entries = ?environment.dropped(),
-                "Some entries of PATH are ignored, because they are relative, or in the directory in which the gateway was started, which another user may control; name programs there by their absolute path."
+                "Some entries of PATH are ignored, because they are relative, or in the directory in which the gateway was started, which another user may control; use absolute paths for programs there."
             );
         }
         let left_behind = Sweep::new(home.groups(), instance);

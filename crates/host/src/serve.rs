@@ -28,14 +28,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 ///
 /// Clients connect to the printed address with the token in run/token, or through `switchboard stdio`.
 /// The link to the console works once; `switchboard console` prints another. The gateway stops on
-/// Ctrl-C, on SIGTERM and with `switchboard stop`, and ends every server first. A second Ctrl-C stops
+/// Ctrl-C, on SIGTERM and with `switchboard stop`, and stops all servers first. A second Ctrl-C stops
 /// it without waiting for slow servers.
 #[derive(Debug, Args)]
 pub struct Serve {
-    /// Address to listen on instead of `listen` in the configuration; port 0 takes a free port
+    /// Address to listen on instead of `listen` in the configuration; port 0 selects a free port
     #[arg(long, value_name = "ADDR", value_parser = address)]
     listen: Option<SocketAddr>,
-    /// Level of the log on standard error: off, error, warn, info, debug or trace
+    /// Log level on standard error: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = log::level)]
     log_level: LevelFilter,
 }
@@ -97,7 +97,7 @@ async fn serve(
             _ => "",
         };
         Error::new(format!("cannot listen on {address}{why}: {error}"))
-            .hint("choose another address with --listen, or with `listen` in the configuration")
+            .hint("choose another address with --listen, such as 127.0.0.1:0 for any free port, or with `listen` in the configuration")
     })?;
     let socket = runtime::bind_socket(&home)?;
     let address = tcp.address();

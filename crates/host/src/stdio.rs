@@ -30,16 +30,16 @@ use crate::{
 
 /// Connect a client over standard input and output.
 ///
-/// This is the command to put into a client's configuration. It connects to the running gateway of this
-/// home. If none is running, it becomes the gateway, for other clients too, until the last client
-/// disconnects.
+/// This is the command to put into a client's configuration. It connects to the gateway that is running
+/// for this home directory. If none is running, it becomes the gateway, for other clients too, until the
+/// last client disconnects.
 #[derive(Debug, Args)]
 pub struct StdioArgs {
-    /// Tools that the client sees: `search` (a small menu to find tools with), `direct` (every tool of every
-    /// server), `server:NAME`, or `configured` (the `view` of switchboard.json)
+    /// Tools that the client sees: `search` (a few tools that find and call all others), `direct` (every
+    /// tool of every server), `server:NAME`, or `configured` (the `view` of switchboard.json)
     #[arg(long, value_name = "VIEW", default_value = "configured", value_parser = parse_view)]
     view: View,
-    /// Level of the log on standard error: off, error, warn, info, debug or trace
+    /// Log level on standard error: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log::level)]
     log_level: LevelFilter,
 }

@@ -319,7 +319,7 @@ fn turn_away(away: &Away, is_mcp: bool) -> Response<Answer> {
         ),
         Away::Gate(TurnedAway::Origin) => (
             StatusCode::FORBIDDEN,
-            "this gateway does not serve foreign web pages: the Origin header must be a loopback address",
+            "this gateway refuses requests from other web sites: the Origin header must be a loopback address",
         ),
         Away::Gate(TurnedAway::Page) => (
             StatusCode::FORBIDDEN,

@@ -43,7 +43,7 @@ impl Stranger {
             }
             Self::User(_) => "the gateway's socket is only for the user that runs the gateway",
             Self::Elsewhere => {
-                "the gateway refuses the connection, because its other end is not a process of this machine"
+                "the gateway refuses the connection, because its other end is not a process on this machine"
             }
             Self::Unknown => {
                 "the gateway refuses the connection, because it cannot identify the process at its other end"
@@ -68,7 +68,7 @@ impl Stranger {
         match self {
             Self::Server(_) => "process of a server",
             Self::User(_) => "another user",
-            Self::Elsewhere => "no process of this machine",
+            Self::Elsewhere => "not a process on this machine",
             Self::Unknown => "unknown process",
         }
     }

@@ -169,7 +169,7 @@ impl fmt::Display for CallError {
             }
             Self::Timeout {
                 after, sent: true, ..
-            } => write!(f, "no answer within {after:.1?}"),
+            } => write!(f, "no response within {after:.1?}"),
             Self::Timeout { after, reason, .. } => {
                 write!(f, "connection not ready within {after:.1?}")?;
                 reason

@@ -271,7 +271,7 @@ pub struct Down {
     pub kind: DownKind,
     /// Description of the cause, without text from the server.
     pub message: Arc<str>,
-    /// The beginning of the server's message, for the user only. It may contain anything, including secrets.
+    /// Text from the server, for the user only. It may contain anything, including secrets.
     pub said: Option<Arc<str>>,
 }
 
@@ -340,16 +340,16 @@ pub enum State {
         delay: Duration,
         /// Description of the last failure, without text from the server.
         reason: Arc<str>,
-        /// The beginning of the server's output: the reason for its refusal, or text that is not JSON-RPC. It
-        /// may contain anything, including secrets.
+        /// Text from the server: the reason for its refusal, output that is not JSON-RPC, or its last lines on
+        /// standard error. It may contain anything, including secrets.
         wrote: Option<Arc<str>>,
     },
     /// Failed until a restart, because a retry would not help.
     Failed {
         /// Description of the failure, without text from the server.
         reason: Arc<str>,
-        /// The beginning of the server's output: the reason for its refusal, or text that is not JSON-RPC. It
-        /// may contain anything, including secrets.
+        /// Text from the server: the reason for its refusal, output that is not JSON-RPC, or its last lines on
+        /// standard error. It may contain anything, including secrets.
         wrote: Option<Arc<str>>,
     },
     /// Shutting down or shut down.

@@ -210,7 +210,7 @@ pub(crate) fn judge_failure(probe: bool, is_probed: bool, failure: &RequestFailu
         Some(status @ (401 | 403)) => Verdict::Refused {
             permanent: true,
             reason: if status == 401 || failure.challenged {
-                format!("the server wants credentials: {}", failure.message)
+                format!("the server requires credentials: {}", failure.message)
             } else {
                 format!("the server refused the connection: {}", failure.message)
             },
@@ -507,8 +507,8 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        assert_eq!(reason(401, false), "the server wants credentials: x");
-        assert_eq!(reason(403, true), "the server wants credentials: x");
+        assert_eq!(reason(401, false), "the server requires credentials: x");
+        assert_eq!(reason(403, true), "the server requires credentials: x");
         assert_eq!(reason(403, false), "the server refused the connection: x");
     }
 

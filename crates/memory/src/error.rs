@@ -26,7 +26,7 @@ pub(crate) enum Error {
         hint: Option<Cow<'static, str>>,
     },
     /// The object does not exist, or not within the given scope.
-    #[error("there is no {what} '{id}'")]
+    #[error("there is no {what} `{id}`")]
     Missing {
         what: &'static str,
         id: String,

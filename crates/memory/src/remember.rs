@@ -399,7 +399,7 @@ pub(crate) fn spelled(metadata: Option<&Map<String, Value>>) -> Result<Option<Ar
 pub(crate) fn new_id(now: i64) -> Result<Arc<str>, Error> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|_| {
-        Error::Internal("cannot create an ID: the system gives no random numbers".to_owned())
+        Error::Internal("cannot create an ID: the system provides no random numbers".to_owned())
     })?;
     let millis = now.div_euclid(1_000);
     let random = u64::from_be_bytes(random);

@@ -139,8 +139,9 @@ pub(crate) fn time(field: &str, text: Option<&str>) -> Result<Option<i64>, Error
     let Some(text) = text else { return Ok(None) };
     match times::parse(text) {
         Some(time) => Ok(Some(time)),
-        None => Err(Error::invalid(format!(
-            "{field} is not a time: write it as 2026-07-28T12:00:00Z or 2026-07-28"
-        ))),
+        None => Err(Error::Invalid {
+            message: format!("{field} is not a time"),
+            hint: Some("use 2026-07-28 or 2026-07-28T12:00:00Z".into()),
+        }),
     }
 }

@@ -241,7 +241,7 @@ impl Memory {
             method::PING => Ok(complete(json!({}))),
             other => Err(ErrorObject::new(
                 code::METHOD_NOT_FOUND,
-                format!("there is no method '{other}'"),
+                format!("there is no method `{other}`"),
             )),
         }
     }
@@ -251,7 +251,7 @@ impl Memory {
         let tool = definition::find(&name).ok_or_else(|| {
             let names: Vec<_> = definition::all().iter().map(|tool| tool.name).collect();
             invalid(format!(
-                "there is no tool '{}'; the tools are {}",
+                "there is no tool `{}`; the tools are {}",
                 crate::error::shortened(&name),
                 names.join(", ")
             ))
@@ -310,7 +310,7 @@ impl Memory {
         if name != PROMPT {
             let name = crate::error::shortened(&name);
             return Err(invalid(format!(
-                "there is no prompt '{name}'; the only prompt is {PROMPT}"
+                "there is no prompt `{name}`; the only prompt is {PROMPT}"
             )));
         }
         let arguments = params.member("arguments").unwrap_or_else(Raw::empty_object);
@@ -354,7 +354,7 @@ impl Memory {
             None => {
                 let uri = crate::error::shortened(&uri);
                 let hint = format!("read {DIGEST}?namespace=NAME or {ONE}ID");
-                return Err(invalid(format!("there is no resource '{uri}'")).with_hint(&hint));
+                return Err(invalid(format!("there is no resource `{uri}`")).with_hint(&hint));
             }
         };
         Ok(complete(json!({

@@ -29,7 +29,7 @@ impl Memory {
             "import_memory" => self.import_memory(read(arguments)?).await,
             "get_status" => self.get_status(read(arguments)?).await,
             other => Err(Error::Internal(format!(
-                "the tool '{other}' has no implementation"
+                "the tool `{other}` has no implementation"
             ))),
         }
     }

@@ -147,7 +147,7 @@ impl FirstContact {
         let written = serde_json::to_vec(&attempts).map_err(std::io::Error::other);
         let written = written.and_then(|text| write_private(&self.path, &text));
         if let Err(error) = written {
-            tracing::warn!(%error, path = %self.path.display(), "Cannot save which servers were tried.");
+            tracing::warn!(%error, path = %self.path.display(), "Cannot save the list of servers that were tried.");
         }
     }
 

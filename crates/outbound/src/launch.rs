@@ -32,7 +32,6 @@ use switchboard_contain::{
     Container, Containment, Engine, Handle, Ladder, Launch, LaunchError, Mount, Step, Sweep, Tree,
     find_program,
 };
-use switchboard_wire::with_hint;
 use tokio::task::JoinHandle;
 
 use crate::{
@@ -45,13 +44,14 @@ use crate::{
 };
 
 /// Starts to connect to the server. Fails for errors that waiting cannot fix. The server's standard error
-/// goes to its log, and its last lines to `said`.
+/// goes to its log, and its last lines to `said`. Advice about a program that did not start goes to `advice`.
 pub(crate) async fn connect(
     builder: ClientBuilder,
     name: &Arc<str>,
     server: &Arc<Server>,
     deps: &Arc<Deps>,
     said: &LastWords,
+    advice: &LaunchAdvice,
     answers: &Answers,
 ) -> Result<Client, NotStarted> {
     let (called, wanted) = (Arc::clone(name), Arc::clone(server));
@@ -92,6 +92,7 @@ pub(crate) async fn connect(
             logs: Arc::clone(&deps.logs),
             name: Arc::clone(name),
             said: said.clone(),
+            advice: advice.clone(),
             answers: answers.clone(),
             trees: Arc::default(),
         }))),
@@ -112,14 +113,10 @@ enum Prepared {
 /// Resolves secrets and creates the directory of the server. Reads and writes files.
 fn prepare(name: &str, server: &Server, deps: &Deps) -> Result<Prepared, NotStarted> {
     let resolved =
-        resolve(name, server, deps).map_err(|error| permanent(with_hint(&error, error.hint())))?;
+        resolve(name, server, deps).map_err(|error| permanent(&error).hint(error.hint()))?;
     // Registered before any error message can contain one of them.
-    scrub::register(scrub::Owner::Server(name), &resolved.secrets).map_err(|error| {
-        permanent(with_hint(
-            format_args!("it has {error}"),
-            Some(error.hint()),
-        ))
-    })?;
+    scrub::register(scrub::Owner::Server(name), &resolved.secrets)
+        .map_err(|error| permanent(format_args!("it has {error}")).hint(Some(error.hint())))?;
     let resolved = resolved.value;
     let mut ladder = Ladder {
         close: resolved.close_timeout,
@@ -147,7 +144,10 @@ fn prepare(name: &str, server: &Server, deps: &Deps) -> Result<Prepared, NotStar
         Transport::Container(container) => {
             let patience = deps.config.load().shutdown.container_timeout;
             let engine = engine(&container, &deps.home, &deps.environment);
-            let engine = engine.ok_or_else(|| permanent("there is no container engine: neither `docker` nor `podman` is in PATH; install one, or set `isolation.engine`"))?;
+            let engine = engine.ok_or_else(|| {
+                permanent("cannot run a container: neither `docker` nor `podman` is in PATH")
+                    .hint(Some("install one, or set `isolation.engine`"))
+            })?;
             check_file(server, engine.file().as_deref())?;
             let launch = container_launch(name, engine, container, &deps.home)?;
             ladder.close = ladder.close.min(patience / 3);
@@ -171,7 +171,7 @@ fn own_directory(name: &str, server: &Server, home: &Home) -> Result<PathBuf, St
     let identity = directory_hash(name, server);
     let created = home.create_server_dir(name, &identity);
     created.map_err(|error| StartError {
-        reason: Reason::plain(&with_hint(&error, error.hint())),
+        reason: Reason::plain(&error.to_string()).with_hint(error.hint()),
         permanent: false,
     })
 }
@@ -350,6 +350,7 @@ struct Supervised {
     logs: Arc<Logs>,
     name: Arc<str>,
     said: LastWords,
+    advice: LaunchAdvice,
     /// The ladder after the server has responded once.
     ladder: Ladder,
     answers: Answers,
@@ -363,9 +364,11 @@ impl Spawn for Supervised {
         let (logs, name) = (Arc::clone(&self.logs), Arc::clone(&self.name));
         let (trees, said) = (Arc::clone(&self.trees), self.said.clone());
         let (answers, ladder) = (self.answers.clone(), self.ladder);
+        let advice = self.advice.clone();
         Box::pin(async move {
             let contained = containment.launch(&launch).await.map_err(|error| {
                 said.clear();
+                advice.set(error.hint().as_deref());
                 // The content of the file is not trusted, so it is shown only to users.
                 if let Some(interpreter) = error.interpreter() {
                     said.add(&format!("#!{interpreter}"));
@@ -378,6 +381,7 @@ impl Spawn for Supervised {
                 trees.push(contained.handle.tree().clone());
             }
             said.clear();
+            advice.set(None);
             let listening = listen(contained.stderr, name, logs, said);
             let listening = Box::pin(rest_of(tokio::spawn(listening)));
             Ok(Process {
@@ -409,14 +413,14 @@ impl Spawn for Supervised {
     }
 }
 
-/// The connection prefixes the message with `cannot start …`, and treats these kinds as permanent.
+/// The connection prefixes the message with `cannot run …`, and treats these kinds as permanent.
 fn to_io(error: &LaunchError) -> io::Error {
     let kind = if error.is_permanent() {
         io::ErrorKind::InvalidInput
     } else {
         io::ErrorKind::Other
     };
-    io::Error::new(kind, with_hint(error.reason(), error.hint()))
+    io::Error::new(kind, error.reason())
 }
 
 /// Waits for the rest of a server's output after it has exited. A process that it left behind may keep the
@@ -442,6 +446,20 @@ impl Drop for Guarded {
         if self.answers.0.load(Relaxed) {
             self.handle.set_ladder(self.ladder);
         }
+    }
+}
+
+/// Advice about a program that did not start, apart from the message, which passes through the connection.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LaunchAdvice(Arc<Mutex<Option<String>>>);
+
+impl LaunchAdvice {
+    fn set(&self, advice: Option<&str>) {
+        *self.0.lock() = advice.map(Into::into);
+    }
+
+    pub(crate) fn get(&self) -> Option<String> {
+        self.0.lock().clone()
     }
 }
 
@@ -473,7 +491,7 @@ impl ProcessGuard for Guarded {
 
     fn explain(&self) -> String {
         match self.exit {
-            Some(exit) => format!("the server ended ({exit})"),
+            Some(exit) => format!("the server exited ({exit})"),
             None => "the server closed its output".to_owned(),
         }
     }
@@ -483,12 +501,12 @@ impl ProcessGuard for Guarded {
 pub fn note_step(logs: &Logs, server: &str, step: &Step) {
     match step {
         Step::SentKill(_) | Step::KillingContainer | Step::GuardLost | Step::Unrecorded(_) => {
-            tracing::warn!(server, %step, "Unusual step of a server process.");
+            tracing::warn!(server, %step, "Unexpected event of a server process.");
         }
         Step::SentTerm(_) | Step::StoppingContainer => {
             tracing::info!(server, %step, "Stopping a server process.");
         }
-        _ => tracing::debug!(server, %step, "Step of a server process."),
+        _ => tracing::debug!(server, %step, "Event of a server process."),
     }
     logs.note(&server.into(), &step.to_string());
 }

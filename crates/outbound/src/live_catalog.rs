@@ -448,7 +448,7 @@ impl LiveCatalog {
             tracing::info!(
                 server = %name,
                 mended,
-                "Repaired definitions that clients would reject; /mcp/s/NAME lists them unchanged."
+                "Corrected definitions that clients would reject; /mcp/s/NAME lists them unchanged."
             );
         }
     }

@@ -72,7 +72,7 @@ pub enum Undecided {
     #[error(transparent)]
     Decision(#[from] DecisionError),
     /// The pins cannot be written.
-    #[error("the decision could not be saved, so nothing has changed: {0}")]
+    #[error("cannot save the decision, so nothing has changed: {0}")]
     File(#[from] switchboard_trust::PinsError),
 }
 
@@ -206,7 +206,7 @@ fn open(dir: &std::path::Path, name: &str, identity: &str) -> Pins {
         // The user has configured another server under this name.
         Ok(_) => Pins::new(name, identity),
         Err(error) => {
-            tracing::error!(server = name, error = %with_hint(&error, error.hint()), "Cannot read the approved definitions; every tool is held until it is approved.");
+            tracing::error!(server = name, error = %with_hint(&error, error.hint()), "Cannot read the approved definitions; every definition is held until it is approved.");
             Pins::damaged(name, identity)
         }
     }

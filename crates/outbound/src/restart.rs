@@ -75,6 +75,14 @@ pub(crate) struct StartError {
     pub(crate) permanent: bool,
 }
 
+impl StartError {
+    /// Adds advice for the user.
+    pub(crate) fn hint(mut self, hint: Option<impl AsRef<str>>) -> Self {
+        self.reason = self.reason.with_hint(hint);
+        self
+    }
+}
+
 /// The reason why there is no connection to wait for.
 #[derive(Debug)]
 pub(crate) enum NotStarted {

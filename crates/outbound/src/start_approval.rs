@@ -30,8 +30,8 @@ pub(crate) fn other_file(server: &Server, file: &Path) -> String {
         Some(approved) => format!("{approved:?}"),
     };
     format!(
-        "{REASON}: its command resolves to another file than was approved ({file:?} instead of \
-         {approved})"
+        "{REASON}: its command resolves to a different file than the approved one ({file:?} \
+         instead of {approved})"
     )
 }
 

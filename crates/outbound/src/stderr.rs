@@ -74,6 +74,15 @@ impl LastWords {
         });
         (!told.is_empty()).then(|| told.join(" | "))
     }
+
+    /// The same after the server's refusal, or after text on standard output that is not a message.
+    pub(crate) fn told_after(&self, wrote: Option<&str>) -> Option<String> {
+        match (wrote, self.told()) {
+            (Some(wrote), Some(last)) => Some(format!("{wrote} | {last}")),
+            (Some(wrote), None) => Some(wrote.to_owned()),
+            (None, last) => last,
+        }
+    }
 }
 
 /// The rate at which one server may add to its log: a token bucket without a clock.

@@ -204,7 +204,7 @@ impl Supervisor {
             self.deps.live_catalog.touch();
         }
         if old.listen_address() != new.listen_address() {
-            tracing::warn!("The change of `listen` takes effect when the gateway is restarted.");
+            tracing::warn!("The change to `listen` takes effect when the gateway is restarted.");
         }
     }
 

@@ -92,7 +92,7 @@ impl Ask {
         if messages.is_empty() {
             return Err(ProviderError::request(
                 "messages",
-                "must hold at least one message",
+                "must contain at least one message",
             ));
         }
         let messages = messages.iter().enumerate();
@@ -101,7 +101,7 @@ impl Ask {
         let stops = list(params, "stopSequences", "")?;
         let stop = |stop: &Raw| {
             let text = stop.to_text();
-            text.ok_or_else(|| ProviderError::request("stopSequences", "must hold strings only"))
+            text.ok_or_else(|| ProviderError::request("stopSequences", "must contain only strings"))
         };
         let stops: Vec<_> = stops.iter().map(stop).collect::<Result<_, _>>()?;
         Ok(Self {
@@ -156,7 +156,7 @@ fn read_message(message: &Raw, place: &str) -> Result<Message, ProviderError> {
                 "is a tool result, which only the user may send"
             }
             (Role::Assistant, Content::Image { .. } | Content::Audio { .. }) => {
-                "is an image or audio of the assistant; models accept only those of the user"
+                "is an image or audio from the assistant; models accept only those from the user"
             }
             _ => continue,
         };
@@ -418,7 +418,7 @@ mod tests {
             ),
             (
                 r#""stopSequences":[1]"#,
-                "stopSequences must hold strings only",
+                "stopSequences must contain only strings",
             ),
             (
                 r#""tools":[{"name":"a","inputSchema":1}]"#,
@@ -434,7 +434,7 @@ mod tests {
                 expected
             );
         }
-        assert_eq!(problem("{}"), "messages must hold at least one message");
+        assert_eq!(problem("{}"), "messages must contain at least one message");
         assert_eq!(problem(r#"{"messages":{}}"#), "messages must be a list");
         assert_eq!(
             problem(r#"{"messages":[{"role":"system","content":[]}]}"#),

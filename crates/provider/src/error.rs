@@ -37,7 +37,7 @@ pub enum ProviderError {
         source: reqwest::Error,
     },
     /// The connection broke after the request was sent. It is not repeated, because it may have been billed.
-    #[error("{address} closed the connection before it answered")]
+    #[error("{address} closed the connection before it responded")]
     Interrupted {
         /// Address of the model.
         address: String,
@@ -45,7 +45,7 @@ pub enum ProviderError {
         source: reqwest::Error,
     },
     /// The time limit expired.
-    #[error("{address} did not answer within {} s", after.as_secs_f64())]
+    #[error("{address} did not respond within {} s", after.as_secs_f64())]
     TimedOut {
         /// Address of the model.
         address: String,
@@ -53,7 +53,7 @@ pub enum ProviderError {
         after: Duration,
     },
     /// The provider rejected the key (401, 403).
-    #[error("{address} does not accept the key (status {status})")]
+    #[error("{address} rejected the API key (status {status})")]
     Key {
         /// Address of the model.
         address: String,
@@ -71,7 +71,7 @@ pub enum ProviderError {
         said: Said,
     },
     /// There were too many requests, or the account has no credit left (429).
-    #[error("{address} accepts no more requests{said}")]
+    #[error("{address} accepts no more requests for now{said}")]
     Busy {
         /// Address of the model.
         address: String,
@@ -81,7 +81,7 @@ pub enum ProviderError {
         said: Said,
     },
     /// The provider responded with another error status.
-    #[error("{address} answered with status {status}{said}")]
+    #[error("{address} responded with status {status}{said}")]
     Status {
         /// Address of the model.
         address: String,
@@ -99,7 +99,7 @@ pub enum ProviderError {
         status: u16,
     },
     /// The response is longer than the limit.
-    #[error("the answer of {address} is larger than {limit} bytes")]
+    #[error("the response from {address} is larger than {limit} bytes")]
     TooLarge {
         /// Address of the model.
         address: String,
@@ -107,7 +107,7 @@ pub enum ProviderError {
         limit: usize,
     },
     /// The response does not conform to the API.
-    #[error("the answer of {address} is invalid: {reason}")]
+    #[error("the response from {address} is invalid: {reason}")]
     Answer {
         /// Address of the model.
         address: String,
@@ -123,7 +123,7 @@ pub enum ProviderError {
         said: Said,
     },
     /// The response repeats the key, which the requesting server must not see.
-    #[error("the answer of {address} contains the API key, so the gateway does not pass it on")]
+    #[error("the response from {address} contains the API key, so the gateway does not pass it on")]
     KeyInAnswer {
         /// Address of the model.
         address: String,

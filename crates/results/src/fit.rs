@@ -134,11 +134,11 @@ impl Cut {
     fn last_note(&self, reader: Option<Reader<'_>>) -> Option<String> {
         let structured = self.end.structured;
         let Some(next) = self.end.next else {
-            let note = "[The structured content is cut. The text above contains all of it.]";
+            let note = "[The structured content is truncated. The text above contains all of it.]";
             return structured.then(|| note.to_owned());
         };
         let structured = if structured {
-            " The structured content is cut too."
+            " The structured content is truncated, too."
         } else {
             ""
         };
@@ -152,7 +152,7 @@ impl Cut {
             None => "The rest is too large to keep; ask the tool for less".to_owned(),
         };
         Some(format!(
-            "[Cut: these are the first {next} of {total} bytes{elements}.{structured} {rest}]"
+            "[Truncated: these are the first {next} of {total} bytes{elements}.{structured} {rest}]"
         ))
     }
 

@@ -63,7 +63,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The system provides no random numbers for an ID.
-    #[error("the system gives no random numbers")]
+    #[error("the system provides no random numbers")]
     NoRandomness,
     /// There is no such result, it belongs to another owner, or it was removed to make room for others.
     #[error("there is no result with this ID")]
@@ -84,7 +84,9 @@ impl StoreError {
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::TooLarge { .. } => "ask the tool for less".into(),
-            Self::Unwritable { .. } => "free some space there, or make the folder writable".into(),
+            Self::Unwritable { .. } => {
+                "free some space there, or make the directory writable".into()
+            }
             Self::Unknown | Self::Expired { .. } | Self::Damaged => "call the tool again".into(),
             Self::NoRandomness => return None,
         })

@@ -53,13 +53,13 @@ const FIRST_STEPS: &str = "\
 First steps:
   switchboard import            import the servers of your clients
   switchboard connect cursor    add the gateway to a client
-  switchboard doctor            check for problems and print how to fix them
+  switchboard doctor            check for problems and suggest fixes
 ";
 
 const LAST_WORDS: &str = "Run `switchboard COMMAND --help` for examples.";
 
 const EXIT_CODES: &str =
-    "Exit codes: 0 success, 1 failure, 2 wrong usage, 3 the gateway cannot be reached.";
+    "Exit codes: 0 success, 1 failure, 2 usage error, 3 gateway not reachable.";
 
 /// The command line, with its help in groups.
 fn command() -> clap::Command {
@@ -135,7 +135,7 @@ Example:
 Examples:
   switchboard import                        import from all clients
   switchboard import cursor --dry-run       preview the changes
-  switchboard import --project              include the files of this folder
+  switchboard import --project              include the files of this directory
   switchboard import .mcp.json --yes
   switchboard import --undo")]
     Import(switchboard_cli::import::Import),
@@ -195,7 +195,7 @@ Examples:
   switchboard approvals                      list pending requests
   switchboard approvals show k7              show one request (an ID prefix is enough)
   switchboard approvals approve k7 --remember always --for 1h
-  switchboard approvals reject k7 'not in this folder'
+  switchboard approvals reject k7 'not in this directory'
   switchboard approvals watch                follow and answer requests")]
     Approvals(switchboard_cli::approvals::Approvals),
     #[command(after_long_help = "\

@@ -23,7 +23,7 @@ enum Kind {
     /// The user declined.
     Declined,
     /// The output already says that the command failed.
-    Told,
+    AlreadyReported,
     /// The reader of standard output left, as `head` does. This is not a failure.
     ReaderLeft,
 }
@@ -60,8 +60,8 @@ impl Error {
     }
 
     /// Creates an error that prints nothing, because the output already says that the command failed.
-    pub fn told() -> Self {
-        Self::of(Kind::Told, "")
+    pub fn reported() -> Self {
+        Self::of(Kind::AlreadyReported, "")
     }
 
     /// Converts an error with its chain of causes, and its hint.
@@ -113,14 +113,14 @@ impl Error {
 
     /// Returns `true` if nothing is printed for this error.
     pub(crate) fn is_silent(&self) -> bool {
-        matches!(self.kind, Kind::Told | Kind::ReaderLeft)
+        matches!(self.kind, Kind::AlreadyReported | Kind::ReaderLeft)
     }
 
     /// The exit code of the program.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.kind {
             Kind::ReaderLeft => 0,
-            Kind::Failed | Kind::Declined | Kind::Told => 1,
+            Kind::Failed | Kind::Declined | Kind::AlreadyReported => 1,
             Kind::Usage => 2,
             Kind::Unreachable => 3,
         })
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(failure.message(), "cannot read a; b.json: no; luck");
         assert_eq!(
             failure.advice(),
-            Some("check that it is a file and that you may read it")
+            Some("check that it is a file and that you can read it")
         );
     }
 

@@ -25,19 +25,74 @@ pub fn failure(error: &clap::Error, command: &Command, words: &[OsString]) -> Er
             tips.extend(lines.filter_map(|line| line.trim().strip_prefix("tip: ")));
         }
     }
+    let (path, target) = target(command, words);
+    if let Some(missing) = missing(error, target) {
+        let rest = message.find("\nusage: ").map_or("", |at| &message[at..]);
+        message = format!("{missing}{rest}");
+    }
     let message = plain(&message);
     let hint = match (meant(error), tips.is_empty()) {
         (Some(meant), _) => format!("did you mean `{meant}`?"),
-        (None, true) => format!("run `{} --help` for examples", path(command, words)),
+        (None, true) => format!("run `{path} --help` for examples"),
         (None, false) => plain(&tips.join("; ")),
     };
     Error::usage(message).hint(hint)
 }
 
-/// The command or option that was probably meant.
+/// The message for missing arguments; `None` for other errors. A choice of arguments comes last.
+fn missing(error: &clap::Error, command: &Command) -> Option<String> {
+    if error.kind() != ErrorKind::MissingRequiredArgument {
+        return None;
+    }
+    let Some(ContextValue::Strings(all)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let (choices, plain): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.contains('|'));
+    let several = if all.len() == 1 { "" } else { "s" };
+    if choices.is_empty() {
+        let names: Vec<_> = plain.into_iter().map(String::as_str).collect();
+        return Some(format!("missing argument{several}: {}", names.join(", ")));
+    }
+    let bare = |name: &String| name.replace(['<', '>'], "");
+    let mut parts: Vec<_> = plain.into_iter().map(bare).collect();
+    parts.extend(
+        choices
+            .into_iter()
+            .map(|choice| one_of(&bare(choice), command)),
+    );
+    Some(format!(
+        "missing argument{several}: {}",
+        parts.join(", and ")
+    ))
+}
+
+/// The alternatives of a choice in words, such as ``one of URL or `-- COMMAND` ``.
+fn one_of(choice: &str, command: &Command) -> String {
+    let is_last = |name: &str| {
+        let mut last = command.get_arguments().filter(|arg| arg.is_last_set());
+        last.any(|arg| {
+            arg.get_value_names()
+                .is_some_and(|names| names.iter().any(|one| one == name))
+        })
+    };
+    let mut words: Vec<_> = choice
+        .split('|')
+        .map(|one| match one {
+            option if option.starts_with('-') => format!("`{option}`"),
+            name if is_last(name) => format!("`-- {name}`"),
+            name => name.to_owned(),
+        })
+        .collect();
+    let last = words.pop().unwrap_or_default();
+    format!("one of {} or {last}", words.join(", "))
+}
+
+/// The command, option or value that was probably meant.
 fn meant(error: &clap::Error) -> Option<&str> {
     let known = |kind| error.get(kind);
-    let meant = known(ContextKind::SuggestedSubcommand).or(known(ContextKind::SuggestedArg));
+    let meant = known(ContextKind::SuggestedSubcommand)
+        .or_else(|| known(ContextKind::SuggestedArg))
+        .or_else(|| known(ContextKind::SuggestedValue));
     match meant? {
         ContextValue::String(one) => Some(one),
         // The last suggestion is the best.
@@ -73,14 +128,25 @@ pub fn colour(words: &[OsString]) -> Option<ColourChoice> {
 }
 
 fn plain(text: &str) -> String {
-    text.replace("unrecognized subcommand", "unknown command")
-        .replace("provided:\n  <", "provided: <")
-        .replace("\n  <", ", <")
-        .replace("invalid digit found in string", "it is not a whole number")
+    let text = text
+        .replace("unrecognized subcommand", "unknown command")
+        .replace("invalid digit found in string", "expected a whole number");
+    in_words(&text).unwrap_or(text)
 }
 
-/// The words of the command in question. `help` is skipped: clap's own `help` has no help page.
-fn path(command: &Command, words: &[OsString]) -> String {
+/// Replaces `0 is not in 1..=1000` with words.
+fn in_words(text: &str) -> Option<String> {
+    let (before, after) = text.split_once(" is not in ")?;
+    let (before, _) = before.rsplit_once(": ")?;
+    let (range, rest) = after.split_at(after.find('\n').unwrap_or(after.len()));
+    let (from, to) = range.split_once("..=")?;
+    Some(format!(
+        "{before}: expected a number from {from} to {to}{rest}"
+    ))
+}
+
+/// The command in question and its words. `help` is skipped: clap's own `help` has no help page.
+fn target<'a>(command: &'a Command, words: &[OsString]) -> (String, &'a Command) {
     let mut path = command.get_name().to_owned();
     let mut command = command;
     let words = words.iter().filter_map(|word| word.to_str());
@@ -90,7 +156,7 @@ fn path(command: &Command, words: &[OsString]) -> String {
             command = found;
         }
     }
-    path
+    (path, command)
 }
 
 #[cfg(test)]
@@ -123,7 +189,7 @@ mod tests {
         let failure = complaint(&["add"]);
         assert_eq!(
             failure.message(),
-            "the following required arguments were not provided: <name>\nusage: add <name>"
+            "missing argument: <name>\nusage: add <name>"
         );
         assert_eq!(
             failure.advice(),
@@ -144,7 +210,20 @@ mod tests {
         let failure = complaint(&["add", "x", "--lines", "y"]);
         assert_eq!(
             failure.message(),
-            "invalid value 'y' for '--lines <lines>': it is not a whole number"
+            "invalid value 'y' for '--lines <lines>': expected a whole number"
+        );
+    }
+
+    #[test]
+    fn ranges_and_choices_are_explained_in_words() {
+        assert_eq!(
+            plain("invalid value '0' for '-n <N>': 0 is not in 1..=1000"),
+            "invalid value '0' for '-n <N>': expected a number from 1 to 1000"
+        );
+        let command = Command::new("add").arg(Arg::new("line").value_name("COMMAND").last(true));
+        assert_eq!(
+            one_of("URL|COMMAND|--image IMAGE", &command),
+            "one of URL, `-- COMMAND` or `--image IMAGE`"
         );
     }
 

@@ -17,7 +17,9 @@ const LENGTH_MAX: usize = 64;
 /// ```
 pub fn nearest<'c>(wrong: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let (slips, candidate) = closest(wrong, candidates)?;
-    let allowed = letters(wrong).min(letters(candidate)).div_ceil(3);
+    let length = letters(wrong).min(letters(candidate));
+    // A name of one letter resembles no other.
+    let allowed = length.div_ceil(3).min(length - 1);
     (slips <= allowed).then_some(candidate)
 }
 

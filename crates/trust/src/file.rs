@@ -47,32 +47,34 @@ const CLOSE: &str = "\n}}\n";
 pub enum PinsError {
     /// The file is not a file of pins.
     #[error(
-        "the file is not a record of approved tools, so every tool of the server is held until you approve it"
+        "the file is not a record of approved definitions, so every definition of the server is held until you approve it"
     )]
     NotPins,
     /// The file was written by another version of this program.
-    #[error("the record of approved tools has version {0}, which this program cannot read")]
+    #[error("the record of approved definitions has version {0}, which this program cannot read")]
     Version(u64),
     /// The file was truncated or changed.
     #[error(
-        "the record of approved tools is damaged, so every tool of the server is held until you \
-         approve it"
+        "the record of approved definitions is damaged, so every definition of the server is held \
+         until you approve it"
     )]
     Damaged,
     /// The checksum is correct, but the content is invalid.
     #[error(
-        "the record of approved tools is invalid, so every tool of the server is held until you \
-         approve it"
+        "the record of approved definitions is invalid, so every definition of the server is held \
+         until you approve it"
     )]
     Content(#[source] serde_json::Error),
     /// The file is larger than [`limits::PINS_BYTES`].
     #[error(
-        "the record of approved tools has {0} bytes, but at most {max} are allowed",
+        "the record of approved definitions has {0} bytes, but at most {max} are allowed",
         max = limits::PINS_BYTES
     )]
     TooLarge(u64),
     /// The file has the name of another server's pins.
-    #[error("the record of the tools of {server:?} must be in a file named {expected:?}")]
+    #[error(
+        "the record of approved definitions of {server:?} must be in a file named {expected:?}"
+    )]
     Misplaced {
         /// The server whose pins they are.
         server: String,
@@ -97,10 +99,18 @@ impl PinsError {
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::NotPins => "fix or remove the file".into(),
-            Self::Version(_) => "use the version that wrote it, or remove the file and approve the server's tools again".into(),
-            Self::TooLarge(_) => "remove the file and approve the server's tools again".into(),
+            Self::Version(_) => {
+                "use the version that wrote it, or remove the file and approve the server's \
+                 definitions again"
+                    .into()
+            }
+            Self::TooLarge(_) => {
+                "remove the file and approve the server's definitions again".into()
+            }
             Self::Misplaced { .. } => "rename the file, or remove it".into(),
-            Self::Io { .. } => "check who owns it and whether the disk is full".into(),
+            Self::Io { .. } => {
+                "check its owner and permissions, and that the disk is not full".into()
+            }
             Self::Damaged | Self::Content(_) => return None,
         })
     }

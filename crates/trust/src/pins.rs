@@ -20,13 +20,13 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecisionError {
     /// The tool is not held.
-    #[error("the tool {tool:?} is not held")]
+    #[error("`{tool}` is not held")]
     NotHeld {
         /// The tool of the decision.
         tool: String,
     },
     /// The definition has changed since the approver saw it.
-    #[error("the tool {tool:?} has changed since you looked at it")]
+    #[error("`{tool}` has changed since you reviewed it")]
     Changed {
         /// The tool.
         tool: String,

@@ -244,12 +244,13 @@ impl<'o> Scan<'o> {
 
     fn unseen(&mut self, field: &Field<'_>, text: &Text<'_>) {
         for found in unseen::find(text) {
-            let says = match found.reads {
-                Some(reads) => format!(
-                    "{} (count: {}; as text: {reads:?})",
-                    found.says, found.count
-                ),
-                None => format!("{} (count: {})", found.says, found.count),
+            let times = (found.count > 1).then(|| format!("{} times", found.count));
+            let reads = found.reads.map(|reads| format!("as text: {reads:?}"));
+            let more: Vec<_> = times.into_iter().chain(reads).collect();
+            let says = if more.is_empty() {
+                found.says.to_owned()
+            } else {
+                format!("{} ({})", found.says, more.join("; "))
             };
             self.find(field, found.kind, found.severity, says, || {
                 show::excerpt(&text.text, found.at)

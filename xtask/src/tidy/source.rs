@@ -4,25 +4,25 @@
 use super::has_extension;
 
 /// One file below `crates/*/src`.
-pub(super) struct File {
-    pub(super) path: String,
-    pub(super) source: Source,
+pub(crate) struct File {
+    pub(crate) path: String,
+    pub(crate) source: Source,
 }
 
 /// Three versions of a file, all of its length.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Source {
+pub(crate) struct Source {
     /// Comments and the contents of literals are blank.
     pub(super) all: String,
     /// As `all`, with tests blank too.
     pub(super) code: String,
     /// As `code`, with the contents of literals.
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 impl File {
     /// Reads a file that belongs to the sources of a crate and is not a test.
-    pub(super) fn new(path: &str, text: &str) -> Option<Self> {
+    pub(crate) fn new(path: &str, text: &str) -> Option<Self> {
         let (_, inside) = place(path)?;
         let is_test = inside
             .split('/')
@@ -124,6 +124,26 @@ pub(super) fn comments(file: &str) -> Vec<(usize, String)> {
         at += length;
     }
     comments
+}
+
+/// The contents of the strings in a text without comments, as they are spelled in the source.
+pub(crate) fn strings(text: &str) -> impl Iterator<Item = &str> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < text.len() {
+            let (kind, length) = token(&text[at..]);
+            let token = &text[at..at + length];
+            at += length;
+            let inner = token.trim_start_matches(['r', 'b', 'c']).trim_matches('#');
+            let inner = inner
+                .strip_prefix('"')
+                .and_then(|inner| inner.strip_suffix('"'));
+            if let (Kind::Literal, Some(inner)) = (kind, inner) {
+                return Some(inner);
+            }
+        }
+        None
+    })
 }
 
 fn is_blank(text: &str) -> bool {

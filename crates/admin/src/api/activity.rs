@@ -49,7 +49,7 @@ fn outcomes(words: &str) -> Result<Vec<OutcomeKind>, Problem> {
 
 fn unknown_outcome(word: &str) -> Problem {
     let words = OutcomeKind::ALL.map(OutcomeKind::as_str).join(", ");
-    let detail = format!("there is no outcome {:?}", cut(word));
+    let detail = format!("there is no outcome `{}`", cut(word));
     Problem::new(StatusCode::BAD_REQUEST, detail).hint(format!("use one of {words}"))
 }
 

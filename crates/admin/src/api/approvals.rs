@@ -61,7 +61,7 @@ fn kind(word: &str) -> Result<Kind, Problem> {
         .find(|kind| kind.as_str() == word)
         .ok_or_else(|| {
             let words = Kind::ALL.map(Kind::as_str).join(", ");
-            let detail = format!("there is no kind {:?}", cut(word));
+            let detail = format!("there is no kind `{}`", cut(word));
             Problem::new(StatusCode::BAD_REQUEST, detail).hint(format!("use one of {words}"))
         })
 }
@@ -79,7 +79,7 @@ fn statuses(word: &str) -> Result<Vec<Arc<str>>, Problem> {
         word => {
             if !Status::ALL.iter().any(|status| status.as_str() == word) {
                 let words = Status::ALL.map(Status::as_str).join(", ");
-                let detail = format!("there is no status {:?}", cut(word));
+                let detail = format!("there is no status `{}`", cut(word));
                 return Err(Problem::new(StatusCode::BAD_REQUEST, detail)
                     .hint(format!("use open, closed, or one of {words}")));
             }
@@ -104,9 +104,9 @@ async fn find(core: &Core, id: &str) -> Result<Record, Problem> {
 }
 
 fn unknown(id: &str) -> Problem {
-    let detail = format!("there is no request {:?}", cut(id));
+    let detail = format!("there is no request `{}`", cut(id));
     Problem::new(StatusCode::NOT_FOUND, detail)
-        .hint("`switchboard approvals list --all` shows all requests")
+        .hint("`switchboard approvals list --all` lists all requests")
 }
 
 /// Waits for the store, for as long as a call waits for a part.
@@ -116,7 +116,7 @@ pub(super) async fn patiently<T>(
 ) -> Result<T, Problem> {
     let patience = core.wait();
     let Ok(answer) = timeout(patience, asking).await else {
-        let detail = format!("initializing: the store did not answer within {patience:?}");
+        let detail = format!("initializing: the store did not respond within {patience:?}");
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
             .hint("try again, and check the part `store` with `switchboard status`")
             .retry_after(patience));
@@ -170,7 +170,7 @@ pub(super) async fn respond(
         (None, Some(_)) => Action::Respond,
         _ => {
             return Err(unfit(
-                "send either `action` (accept, decline or cancel) or `text`, which answers in place of a model",
+                "expected either `action` (accept, decline or cancel) or `text`, which answers in place of a model",
             ));
         }
     };
@@ -221,18 +221,18 @@ async fn decide(admin: &Admin, id: &str, decision: Decision) -> Result<Json<Appr
                 .iter()
                 .map(|problem| format!("{} {}", problem.path, problem.message))
                 .collect();
-            let detail = format!("the content does not fit the form: {}", list.join("; "));
+            let detail = format!("the content does not match the form: {}", list.join("; "));
             // Plain data always serializes.
             let problems = Raw::from_value(&problems).unwrap_or_else(|_| Raw::empty_object());
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
                 .with(|body| body.problems = Some(problems))
         }
         DecisionError::Unavailable(why) => {
-            let detail = format!("cannot record the decision, so nothing has changed: {why}");
+            let detail = format!("cannot save the decision, so nothing has changed: {why}");
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
         }
         DecisionError::Busy => {
-            let detail = "too many decisions about this request at the same time";
+            let detail = "too many decisions about this request are in progress";
             Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
                 .hint("check the status of the request, then try again")
         }
@@ -241,24 +241,31 @@ async fn decide(admin: &Admin, id: &str, decision: Decision) -> Result<Json<Appr
 
 /// Another decision came first, or the request timed out.
 fn late(record: &Record) -> Problem {
-    let what = record.status.as_str().replace('_', " ");
+    let (id, what) = (&record.id, record.status.as_str().replace('_', " "));
     let detail = match &record.decided {
         Some(decided) if record.status == Status::Generating => {
             format!(
-                "it was already approved by {}, and the model is answering",
+                "request `{id}` was already approved by {}, and the model is answering",
                 decided.by
             )
         }
         Some(decided) if record.status == Status::Reviewing => format!(
-            "it was already approved by {}, and the model has answered: review the answer first",
+            "request `{id}` was already approved by {}, and the model has answered",
             decided.by
         ),
-        Some(decided) => format!("it was already {what} by {}", decided.by),
-        None => format!("it is already {what}"),
+        Some(decided) => format!("request `{id}` was already {what} by {}", decided.by),
+        None => format!("request `{id}` is already {what}"),
     };
-    Problem::new(StatusCode::CONFLICT, detail).with(|body| {
+    let problem = Problem::new(StatusCode::CONFLICT, detail).with(|body| {
         body.approval = Some(record.id.to_string());
         body.was = Some(record.status.as_str().into());
         body.decision = record.decided.as_ref().map(shown::decision);
-    })
+    });
+    if record.status == Status::Reviewing {
+        problem.hint(format!(
+            "review the answer first; `switchboard approvals show {id}` shows it"
+        ))
+    } else {
+        problem
+    }
 }

@@ -29,7 +29,7 @@ impl FromRequestParts<Arc<Admin>> for Named {
 
     async fn from_request_parts(parts: &mut Parts, admin: &Arc<Admin>) -> Result<Self, Problem> {
         let Ok(Path(name)) = Path::<String>::from_request_parts(parts, admin).await else {
-            let detail = "the name of the server in the address is not UTF-8";
+            let detail = "the name of the server in the URL is not UTF-8";
             return Err(Problem::new(StatusCode::BAD_REQUEST, detail)
                 .hint("write it in UTF-8, percent-encoded"));
         };
@@ -58,7 +58,7 @@ pub(super) fn unknown_server(admin: &Admin, name: &str) -> Problem {
     if let Err(error) = switchboard_config::remove_server(&text, name) {
         return Problem::new(StatusCode::NOT_FOUND, error.to_string()).maybe_hint(error.hint());
     }
-    let detail = format!("there is no server {name:?} any more");
+    let detail = format!("server `{name}` no longer exists");
     Problem::new(StatusCode::NOT_FOUND, detail)
 }
 
@@ -133,8 +133,9 @@ pub(super) async fn read_json<T: DeserializeOwned>(
 
 async fn read_body(request: Request, most: usize) -> Result<Bytes, Problem> {
     if !may_be_json(request.headers()) {
-        let detail = "the body must be JSON: send it with `Content-Type: application/json`";
-        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+        let detail = "the body must be JSON";
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
+            .hint("send it with `Content-Type: application/json`"));
     }
     whole(request, most).await
 }

@@ -99,12 +99,15 @@ async fn read_open<T: serde::de::DeserializeOwned>(
     request: Request,
 ) -> Result<T, Problem> {
     if auth::check_own_page(admin.inbound.console_host(), request.headers()).is_err() {
-        let detail = "only the console's own page can sign in: open the link that `switchboard console` prints unchanged, with its host name";
-        return Err(Problem::new(StatusCode::FORBIDDEN, detail));
+        let detail = "only the console's own page can sign in";
+        return Err(Problem::new(StatusCode::FORBIDDEN, detail).hint(
+            "open the link that `switchboard console` prints, and keep its host name unchanged",
+        ));
     }
     if !request.headers().contains_key(CONTENT_TYPE) {
-        let detail = "the body must be JSON: send it with `Content-Type: application/json`";
-        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+        let detail = "the body must be JSON";
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
+            .hint("send it with `Content-Type: application/json`"));
     }
     read_json(request, BODY_BYTES).await
 }
@@ -149,8 +152,9 @@ pub(super) async fn sign_out(
     let own = own.as_ref().map(|session| &*session.id);
     let session = which.session.as_deref().or(own);
     if session.is_none() && !which.all {
-        let detail = "no session to end: send `session` with its ID, or `all`";
-        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+        let detail = "there is no session to end";
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+            .hint("send `session` with the ID of a session, or `all`"));
     }
     let core = &admin.core;
     let session = session.filter(|_| !which.all);

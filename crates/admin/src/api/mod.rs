@@ -163,7 +163,7 @@ pub fn router(admin: &Arc<Admin>) -> Router {
 async fn nothing_there(uri: Uri) -> Problem {
     Problem::new(
         StatusCode::NOT_FOUND,
-        format!("there is nothing at {}", cut(uri.path())),
+        format!("there is no path {}", cut(uri.path())),
     )
     .hint("/api/v1/openapi.json lists every path")
 }

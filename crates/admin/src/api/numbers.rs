@@ -76,7 +76,7 @@ fn gauges(status: &Status, started: SystemTime) -> Vec<Gauge> {
         },
         Gauge {
             name: "switchboard_clients",
-            help: "Sessions and pipes that are open.",
+            help: "Open sessions and pipes.",
             values: one(status.clients),
         },
         Gauge {

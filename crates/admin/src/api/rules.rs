@@ -78,9 +78,9 @@ pub(super) async fn forget(
         remembered.find(|one| one.id == id).cloned()
     };
     let Some(known) = known else {
-        let detail = format!("no decision {:?} is remembered", cut(&id));
+        let detail = format!("there is no remembered decision `{}`", cut(&id));
         return Err(Problem::new(StatusCode::NOT_FOUND, detail).hint(
-            "`switchboard approvals rules` lists the remembered decisions; to change a rule of the configuration, edit the configuration",
+            "`switchboard approvals rules` lists the remembered decisions; to change a configured rule, edit `approvals.rules` in switchboard.json",
         ));
     };
     let event = Event {

@@ -72,14 +72,14 @@ pub(super) async fn forget(State(admin): State<Arc<Admin>>) -> Result<StatusCode
         Ok(Ok(())) => Ok(StatusCode::NO_CONTENT),
         Ok(Err(error)) => {
             let detail = format!(
-                "the search feedback is forgotten until the next start, but its file cannot be removed: {error}"
+                "the search feedback is cleared until the next start, but its file cannot be removed: {error}"
             );
             Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail))
         }
         Err(_) => {
             let detail = "the gateway is stopping";
             Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
-                .hint("try again when the gateway runs again"))
+                .hint("try again when the gateway is running again"))
         }
     }
 }

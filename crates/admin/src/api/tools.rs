@@ -251,7 +251,7 @@ fn view(server: &Arc<str>, tool: &str) -> (View, String) {
 
 fn unknown_tool(admin: &Admin, catalog: &Catalog, name: &str) -> Problem {
     if admin.core.upstream(name).is_some() {
-        let detail = format!("{:?} is a server, not a tool", cut(name));
+        let detail = format!("`{}` is a server, not a tool", cut(name));
         let next = format!(
             "`switchboard tools {}` lists its tools",
             shell_word(cut(name))
@@ -271,10 +271,10 @@ fn unknown_tool(admin: &Admin, catalog: &Catalog, name: &str) -> Problem {
 
 fn no_tool(name: &str, near: Option<&str>) -> Problem {
     let next = match near {
-        Some(near) => format!("did you mean {near:?}?"),
+        Some(near) => format!("did you mean `{near}`?"),
         None => "`switchboard tools` lists all tools".to_owned(),
     };
-    let detail = format!("there is no tool {:?}", cut(name));
+    let detail = format!("there is no tool `{}`", cut(name));
     Problem::new(StatusCode::NOT_FOUND, detail).hint(next)
 }
 

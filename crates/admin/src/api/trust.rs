@@ -81,9 +81,9 @@ pub(super) async fn show(
         return Err(stopping());
     };
     if shown.held.is_none() && shown.approved.is_none() {
-        let detail = format!("the server {name:?} never offered {tool:?}");
+        let detail = format!("there is no definition `{name}:{tool}`");
         return Err(Problem::new(StatusCode::NOT_FOUND, detail)
-            .hint("`switchboard trust list` shows the held definitions"));
+            .hint("`switchboard trust list` lists the held definitions"));
     }
     Ok(Json(shown))
 }
@@ -101,7 +101,7 @@ pub(super) async fn approve(
         tools.is_some(),
     ];
     if ways.into_iter().filter(|way| *way).count() > 1 {
-        let detail = "`start`, `tools`, and `tool` with `fingerprint` exclude each other";
+        let detail = "`start`, `tools`, and `tool` with `fingerprint` are mutually exclusive";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
     if let Some(fingerprint) = &decided.start {
@@ -124,12 +124,12 @@ pub(super) async fn reject(
     Said(decided): Said<TrustDecision>,
 ) -> Result<Json<ServerTrust>, Problem> {
     if decided.tools.is_some() || decided.start.is_some() {
-        let detail = "a rejection does not accept `tools` or `start`";
+        let detail = "a rejection cannot have `tools` or `start`";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
     let Some(seen) = seen(decided)? else {
-        let detail = "`tool` is missing: name the tool to reject";
-        return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+        let problem = Problem::new(StatusCode::BAD_REQUEST, "`tool` is missing");
+        return Err(problem.hint("name the tool to reject"));
     };
     decide(admin, actor, upstream, Decision::Reject(seen)).await
 }
@@ -143,7 +143,7 @@ async fn start(
 ) -> Result<Json<ServerTrust>, Problem> {
     let name = &upstream.name;
     if !admin.core.release(name, fingerprint, Some(actor)).await? {
-        let detail = format!("the server {name:?} is not held with this fingerprint");
+        let detail = format!("server `{name}` is not held with this fingerprint");
         let hint = format!(
             "review it again with `switchboard trust list {}`",
             shell_word(name)
@@ -162,8 +162,8 @@ fn seen(decided: TrustDecision) -> Result<Option<Seen>, Problem> {
         .map(fingerprint)
         .transpose()?;
     if decided.tool.is_none() && fingerprint.is_some() {
-        let detail = "`tool` is missing: name the tool that has this fingerprint";
-        return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+        let problem = Problem::new(StatusCode::BAD_REQUEST, "`tool` is missing");
+        return Err(problem.hint("name the tool that has this fingerprint"));
     }
     Ok(decided.tool.map(|tool| Seen { tool, fingerprint }))
 }
@@ -383,5 +383,5 @@ fn others(admin: &Admin, name: &str) -> Others {
 
 fn stopping() -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the gateway is stopping")
-        .hint("try again when the gateway runs again")
+        .hint("try again when the gateway is running again")
 }

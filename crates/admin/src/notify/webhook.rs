@@ -72,7 +72,7 @@ enum DeliveryError {
     Http(#[source] reqwest::Error),
     #[error("it redirects (status {0}), which the gateway does not follow")]
     Elsewhere(StatusCode),
-    #[error("it answered with status {0}")]
+    #[error("it responded with status {0}")]
     Status(StatusCode),
 }
 

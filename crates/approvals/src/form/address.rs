@@ -60,12 +60,12 @@ impl Address {
         let mut warnings = Vec::new();
         if !host.is_ascii() || host.split('.').any(|label| label.starts_with("xn--")) {
             warnings.push(format!(
-                "the host `{host}` has letters that may look like others; make sure that it is the host you expect"
+                "the host `{host}` contains letters that can be mistaken for others; make sure that it is the host you expect"
             ));
         }
         if self.user {
             warnings.push(format!(
-                "the address has a user name before the `@`, which is not the host: it leads to `{host}`"
+                "the part before the `@` is a user name, not the host: the address leads to `{host}`"
             ));
         }
         if self.plain_http && !self.is_loopback() {

@@ -12,7 +12,7 @@ impl Format {
             ),
             Self::Uri => (
                 is_uri(text),
-                "must be a complete address, such as https://example.org/",
+                "must be a complete URL, such as https://example.org/",
             ),
             Self::Date => (is_date(text), "must be a date, such as 2026-12-31"),
             Self::DateTime => (

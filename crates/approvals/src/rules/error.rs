@@ -118,7 +118,7 @@ pub(crate) enum ArgumentsError {
     #[error("the arguments are nested too deeply, or have too many values")]
     TooLarge,
     #[error(
-        "the arguments contain a lone surrogate, which programs read in different ways; send complete characters"
+        "the arguments contain a lone surrogate, which programs interpret differently; send complete characters"
     )]
     Half,
     #[error("the arguments contain the member {0:?} twice")]

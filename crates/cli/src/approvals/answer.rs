@@ -8,7 +8,10 @@ use switchboard_rest::approvals::Approval;
 use switchboard_terminal::error::Error;
 use switchboard_wire::Raw;
 
-use super::decide::{over, told};
+use super::{
+    decide::{over, told},
+    words,
+};
 use crate::link::Link;
 
 /// The longest answer, in bytes.
@@ -43,9 +46,10 @@ pub(super) fn run(home: &Home, args: &Respond) -> Result<(), Error> {
         return Err(over(&approval));
     }
     if approval.kind != "sampling" {
-        let message = format!("`{id}` is not a sampling request");
+        let kind = words::described(&approval);
+        let message = format!("`{id}` is {kind}, not a sampling request");
         return Err(Error::usage(message).hint(format!(
-            "answer it with `switchboard approvals approve {id}`"
+            "decide it with `switchboard approvals approve {id}` or `switchboard approvals reject {id}`"
         )));
     }
     let text = match args.text.as_deref().unwrap_or_default() {

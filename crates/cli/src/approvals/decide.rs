@@ -21,13 +21,13 @@ pub(super) struct Approve {
     /// Edit the request in $VISUAL or $EDITOR first; the changes are shown before they are sent
     #[arg(long, conflicts_with_all = ["arguments", "model", "max_tokens"])]
     edit: bool,
-    /// Other arguments for the call, as a JSON object
+    /// Replacement arguments for the call, as a JSON object
     #[arg(long, value_name = "JSON")]
     arguments: Option<String>,
-    /// Another of the configured models
+    /// Model to use, one of the configured models
     #[arg(long)]
     model: Option<String>,
-    /// Most tokens that the model may write
+    /// Maximum number of tokens in the model's answer
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
     /// Answer to a question, as a JSON object
@@ -98,10 +98,12 @@ impl Approve {
         ] {
             if given && !fits {
                 let message = format!(
-                    "{flag} applies only to {with}, and `{}` is a different kind of request",
-                    approval.id
+                    "{flag} applies only to {with}, and `{}` is {}",
+                    approval.id,
+                    words::described(approval)
                 );
-                return Err(Error::usage(message));
+                let hint = format!("run the command without {flag}");
+                return Err(Error::usage(message).hint(hint));
             }
         }
         Ok(())
@@ -124,22 +126,24 @@ pub(super) struct Reject {
 /// The options for remembering a decision.
 #[derive(Debug, Default, Args)]
 struct Remember {
-    /// Remember the decision: for this client until it disconnects, for clients in the same folder, or for
-    /// all clients
-    #[arg(long = "remember", value_name = "FOR WHOM")]
+    /// Scope in which to remember the decision
+    #[arg(long = "remember", value_name = "SCOPE")]
     scope: Option<Scope>,
-    /// Remember it only for exactly these arguments
+    /// Only these exact arguments (with --remember)
     #[arg(long, requires = "scope")]
     exact: bool,
-    /// Remember it only for this time, such as 30m, 2h or 7d
-    #[arg(long = "for", value_name = "TIME", requires = "scope", value_parser = seconds)]
+    /// Duration of a remembered decision, such as 30m, 2h or 7d
+    #[arg(long = "for", value_name = "DURATION", requires = "scope", value_parser = seconds)]
     time: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Scope {
+    /// This client until it disconnects
     Session,
+    /// Clients in the same directory
     Project,
+    /// All clients
     Always,
 }
 
@@ -165,8 +169,10 @@ impl Remember {
         }
         let why = match scope {
             "session" => "the caller has no lasting session",
-            "project" => "the client's folder is unknown",
-            _ => "only decisions about calls, resources, prompts and sampling can be remembered",
+            "project" => "the client's project directory is unknown",
+            _ => {
+                "only decisions about tool calls, resources, prompts and sampling can be remembered"
+            }
         };
         let failure = Error::usage(format!("cannot remember this decision: {why}"));
         let can: Vec<&str> = can.iter().map(|scope| &**scope).collect();
@@ -212,7 +218,7 @@ impl Remember {
 
 /// Parses `90`, `90s`, `30m`, `2h` or `7d` into seconds.
 fn seconds(given: &str) -> Result<u64, String> {
-    let wrong = || "expected a time such as 30m, 2h or 7d".to_owned();
+    let wrong = || "expected a duration such as 30m, 2h or 7d".to_owned();
     let digits = given.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &given[digits.len()..] {
         "" | "s" => 1,
@@ -312,7 +318,7 @@ fn edits(home: &Home, approval: &Approval, args: &Approve) -> Result<Option<Edit
 
 /// Parses a JSON object that was given on the command line.
 pub(super) fn object(given: &str, what: &str) -> Result<Raw, Error> {
-    let hint = r#"give an object such as '{"path": "/tmp"}'"#;
+    let hint = r#"pass an object such as '{"path": "/tmp"}'"#;
     let raw = Raw::parse(given.to_owned())
         .map_err(|error| Error::usage(format!("{what} are not valid JSON: {error}")).hint(hint))?;
     if raw.is_object() {
@@ -408,18 +414,21 @@ pub(super) fn told(approval: &Approval) {
     let id = &approval.id;
     let place = words::place(approval);
     print::say(&match (&*approval.kind, &*approval.status) {
-        ("sampling", "generating") => format!(
-            "approved `{id}`: the model is generating; `switchboard approvals show {id}` shows its answer"
-        ),
-        ("sampling", "approved") => format!("approved `{id}`: {place} receives this answer"),
-        ("tool_call", "approved") => format!("approved `{id}`: {place} is called"),
-        ("tool_call", "rejected") => format!("rejected `{id}`: {place} is not called"),
-        ("resource", "approved") => format!("approved `{id}`: {place} is read"),
-        ("resource", "rejected") => format!("rejected `{id}`: {place} is not read"),
-        ("prompt", "approved") => format!("approved `{id}`: {place} is returned"),
-        ("prompt", "rejected") => format!("rejected `{id}`: {place} is not returned"),
+        ("sampling", "generating") => format!("approved `{id}`: the model is answering"),
+        ("sampling", "approved") => format!("approved `{id}`: `{place}` receives this answer"),
+        ("tool_call", "approved") => format!("approved `{id}`: calling `{place}`"),
+        ("tool_call", "rejected") => format!("rejected `{id}`: `{place}` was not called"),
+        ("resource", "approved") => format!("approved `{id}`: reading `{place}`"),
+        ("resource", "rejected") => format!("rejected `{id}`: `{place}` was not read"),
+        ("prompt", "approved") => format!("approved `{id}`: returning `{place}`"),
+        ("prompt", "rejected") => format!("rejected `{id}`: `{place}` was not returned"),
         (_, status) => format!("{} `{id}`", visible_line(status).replace('_', " ")),
     });
+    if approval.kind == "sampling" && approval.status == "generating" {
+        print::hint(&format!(
+            "`switchboard approvals show {id}` shows its answer"
+        ));
+    }
 }
 
 #[cfg(test)]

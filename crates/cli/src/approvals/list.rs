@@ -22,7 +22,7 @@ pub(super) struct List {
     /// Include closed requests
     #[arg(long, conflicts_with = "status")]
     all: bool,
-    /// Only requests in this state: open, closed, or a state such as rejected
+    /// Only requests with this status: open, closed, or one such as rejected
     #[arg(long)]
     status: Option<String>,
     /// Only requests of this kind
@@ -31,9 +31,15 @@ pub(super) struct List {
     /// Only requests that concern this server
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
-    /// Most requests to show, newest first
-    #[arg(long = "lines", short = 'n', value_name = "N", default_value_t = 100)]
-    lines: usize,
+    /// Number of requests to show, newest first
+    #[arg(
+        long,
+        alias = "lines",
+        short = 'n',
+        value_name = "N",
+        default_value_t = 100
+    )]
+    limit: usize,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -46,13 +52,13 @@ impl List {
             status: None,
             kind: None,
             server: None,
-            lines: 100,
+            limit: 100,
             json,
         }
     }
 
     fn address(&self) -> String {
-        let mut address = format!("/api/v1/approvals?limit={}", self.lines);
+        let mut address = format!("/api/v1/approvals?limit={}", self.limit);
         let status = match (&self.status, self.all) {
             (Some(status), _) => Some(status.as_str()),
             (None, true) => None,
@@ -80,12 +86,15 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Error> {
     let Approvals { approvals } = link.get(&args.address())?;
     let is_queue = !args.all && args.status.is_none();
     if approvals.is_empty() {
-        let is_all = is_queue && args.kind.is_none() && args.server.is_none();
-        print::say(if is_all {
-            "there are no pending requests; `switchboard approvals watch` waits for new ones"
+        let is_filtered = args.status.is_some() || args.kind.is_some() || args.server.is_some();
+        if is_filtered {
+            print::say("no requests match");
+        } else if args.all {
+            print::say("there are no requests");
         } else {
-            "no requests match"
-        });
+            print::say("there are no pending requests");
+            print::hint("wait for new ones with `switchboard approvals watch`");
+        }
         return Ok(());
     }
     table(&approvals, !is_queue).print()?;

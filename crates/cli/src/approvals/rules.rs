@@ -14,7 +14,7 @@ use switchboard_terminal::{
 };
 use switchboard_wire::Raw;
 
-use crate::{link::Link, times::local, words::count};
+use crate::{link::Link, status, times::local, words::count};
 
 /// Show all rules and remembered decisions.
 ///
@@ -56,9 +56,10 @@ pub(super) fn list(home: &Home, args: &List) -> Result<(), Error> {
         return print::json_raw(&link.get(RULES)?);
     }
     let Rules { rules } = link.get(RULES)?;
+    status::mention_kept_configuration(&link)?;
     if rules.is_empty() {
         print::say(
-            "there are no rules: only questions and sampling requests of servers need your answer",
+            "there are no rules: only questions and sampling requests from servers need your answer",
         );
         print::hint(
             "add rules to `approvals.rules` in the configuration; `switchboard approvals test 'ask files:delete_*'` shows what a rule matches",
@@ -122,7 +123,7 @@ pub(super) fn forget(home: &Home, args: &Forget) -> Result<(), Error> {
                 args.id,
                 list.join("\n")
             );
-            return Err(Error::new(message).hint("give more characters of the ID"));
+            return Err(Error::new(message).hint("use more characters of the ID"));
         }
     };
     link.delete(&format!("{RULES}/{}", escape(id)))?;
@@ -164,13 +165,13 @@ pub(super) fn test(home: &Home, args: &Test) -> Result<(), Error> {
         &tested.calls,
         "call",
         "calls",
-        "their arguments were not kept",
+        "their arguments were not stored",
     )?;
     past(
         &tested.approvals,
         "request",
         "requests",
-        "their arguments were not kept in full",
+        "their arguments were not stored in full",
     )
 }
 
@@ -192,7 +193,7 @@ fn past(calls: &PastCalls, one: &str, more: &str, unsure: &str) -> Result<(), Er
     if calls.examples.is_empty() {
         return Ok(());
     }
-    let mut table = Table::new(&["AT", "TOOL", "CLIENT", "ARGUMENTS"]);
+    let mut table = Table::new(&["TIME", "TOOL", "CLIENT", "ARGUMENTS"]);
     for example in &calls.examples {
         table.row([
             local(&example.at),

@@ -84,7 +84,7 @@ impl Sight {
             Ok(definitions) => Self::new(approval, full, Some(definitions)),
             Err(failure) => {
                 let mut sight = Self::new(approval, full, None);
-                let why = format!("the held definitions cannot be read: {}", failure.message());
+                let why = format!("cannot read the held definitions: {}", failure.message());
                 // Writing to a string cannot fail.
                 let _ = writeln!(sight.text, "\n{}", visible_line(&why));
                 sight.unread.push(why);
@@ -140,7 +140,7 @@ impl Page {
             _ => self.part("request", &pretty(&words::request(approval))),
         }
         if let Some(draft) = &approval.draft {
-            self.part("answer of the model", &message(draft));
+            self.part("model's answer", &message(draft));
         }
         self.end(approval);
         if self.cut {
@@ -229,7 +229,7 @@ impl Page {
             None => self.part("arguments", "none"),
         }
         if let Some(hints) = words::request(approval).member("annotations") {
-            self.part("annotations of the tool", &pretty(&hints));
+            self.part("tool annotations", &pretty(&hints));
         }
     }
 
@@ -295,7 +295,7 @@ impl Page {
             let text = |name: &str| tool.member(name).and_then(|text| text.to_text());
             let name = visible_line(&text("name").unwrap_or_default());
             let mut said = format!(
-                "why          {}\nfingerprint  {}",
+                "reason       {}\nfingerprint  {}",
                 visible_line(&text("why").unwrap_or_default()),
                 visible_line(&text("fingerprint").unwrap_or_default())
             );
@@ -514,7 +514,7 @@ mod tests {
         );
         for part in [
             "aaaaaaaa: sky (held tools): pending\nwarning: hidden⟨U+200B⟩\n",
-            "\ntool add⟨U+202E⟩\n  why          changed\n  fingerprint  f00\n",
+            "\ntool add⟨U+202E⟩\n  reason       changed\n  fingerprint  f00\n",
             "  description\n    - One⟨U+001B⟩[2J.\n    + Two.\n",
             "\ninstructions\n  Do⟨U+200B⟩ this.\n",
         ] {

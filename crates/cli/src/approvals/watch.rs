@@ -39,8 +39,8 @@ use crate::{link::Link, times::moment};
 pub(super) struct Watch {
     /// Print events as JSON, one per line.
     ///
-    /// Requests that are pending at the start have the kind `approval.waiting`; outcomes from while the
-    /// gateway was away have the kind `approval.missed`.
+    /// Requests that are pending at the start have the kind `approval.waiting`; outcomes of
+    /// requests that ended while the gateway was not reachable have the kind `approval.missed`.
     #[arg(long)]
     json: bool,
 }
@@ -126,7 +126,7 @@ impl Watcher<'_> {
             Told::Connected => {
                 if std::mem::take(&mut self.is_lost) {
                     self.clear()?;
-                    print::say("the gateway is back");
+                    print::say("the gateway is running again");
                 }
                 self.look()
             }
@@ -141,7 +141,7 @@ impl Watcher<'_> {
             Told::Lost => {
                 self.is_lost = true;
                 self.clear()?;
-                print::say("the gateway stopped; waiting for it to come back");
+                print::say("the gateway stopped; waiting for it to restart");
                 Ok(())
             }
             Told::Stop => Ok(()),
@@ -366,7 +366,7 @@ fn line(kind: &str, approval: &Approval) -> String {
         let client = if client.is_empty() {
             client
         } else {
-            format!("for {client}: ")
+            format!("client {client}: ")
         };
         let left = match approval.expires_at {
             Some(_) => format!(" ({} left)", words::left(approval, now)),

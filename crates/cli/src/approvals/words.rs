@@ -8,11 +8,19 @@ use switchboard_wire::Raw;
 use crate::times::{local, since, span};
 
 pub(super) fn kind(approval: &Approval) -> String {
+    visible_line(&approval.kind)
+}
+
+/// The kind of a request in a sentence, such as `a tool call`.
+pub(super) fn described(approval: &Approval) -> String {
     match &*approval.kind {
-        "tool_call" => "call".to_owned(),
-        "resource" => "read".to_owned(),
-        "elicitation" => "question".to_owned(),
-        other => visible_line(other),
+        "tool_call" => "a tool call".to_owned(),
+        "resource" => "a request for a resource".to_owned(),
+        "prompt" => "a request for a prompt".to_owned(),
+        "sampling" if approval.is_review() => "the review of a model's answer".to_owned(),
+        "sampling" => "a sampling request".to_owned(),
+        "elicitation" => "a question".to_owned(),
+        other => format!("a request of the kind `{}`", visible_line(other)),
     }
 }
 

@@ -21,7 +21,7 @@ use switchboard_wire::Raw;
 use super::{Entry, cannot, cannot_make, failure, log_of};
 use crate::words::count;
 
-/// Move the oldest part of the log to a file.
+/// Move entries of the audit log to a file.
 ///
 /// The file has the format of `audit export`. The log keeps the number and the hash of the last entry that
 /// was moved: `audit verify` continues from there, and `audit verify --archive FILE` checks both.
@@ -29,8 +29,8 @@ use crate::words::count;
 pub(super) struct Archive {
     /// File to create
     file: PathBuf,
-    /// Only entries before this day or time (UTC)
-    #[arg(long, value_name = "DATE", value_parser = moment)]
+    /// Only entries before this day or time (UTC); all entries if omitted
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     before: Option<SystemTime>,
 }
 
@@ -86,14 +86,16 @@ pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Error> {
     // Shrinking locks the file for as long as a copy takes.
     let is_shrunk = !Lock::is_held(home) && switchboard_store::shrink(&log).is_ok();
     print::say(&format!(
-        "moved {} to {}\nlast  {}:{}",
+        "moved {} to {}\nlast moved  {}:{}",
         count(until.seq - began.seq, "entry", "entries"),
         path.display(),
         until.seq,
         hex::encode(&until.hash)
     ));
     if !is_shrunk {
-        print::hint("to make the file of the log smaller, archive while no gateway is running");
+        print::hint(
+            "the database file shrinks only if you archive while no gateway is running: `switchboard stop`",
+        );
     }
     Ok(())
 }
@@ -170,7 +172,7 @@ pub(super) fn check(log: &Path, archives: &[PathBuf]) -> Result<(), Error> {
             let next = hashes.len();
             let wrong = |at: usize, why: &str| {
                 Error::new(format!("{} is broken at entry {at}: {why}", path.display()))
-                    .hint("give all archives of the log, oldest first, and unchanged")
+                    .hint("pass all archives of the log, unchanged and oldest first")
             };
             let audited = parse(&line).ok_or_else(|| wrong(next, "the line is invalid"))?;
             let seq = usize::try_from(audited.seq).unwrap_or(usize::MAX);
@@ -198,7 +200,7 @@ pub(super) fn check(log: &Path, archives: &[PathBuf]) -> Result<(), Error> {
             hashes.len(),
             anchor.seq
         ))
-        .hint("give all archives of the log, oldest first"));
+        .hint("pass all archives of the log, oldest first"));
     };
     if *at_anchor != anchor.hash {
         return Err(Error::new(format!(

@@ -151,7 +151,7 @@ fn running(status: &Status, findings: &mut Vec<Finding>) {
         if part.name.starts_with("server:") || part.state != "error" {
             continue;
         }
-        let message = part.message.as_deref().unwrap_or("it does not work");
+        let message = part.message.as_deref().unwrap_or("it is not working");
         let fix = part.note.as_deref().unwrap_or("restart the gateway");
         findings.push(Finding::problem(part.name.as_str(), message, fix));
     }
@@ -168,7 +168,7 @@ fn absent(home: &Home) -> Finding {
             check,
             format!("the gateway (process {holder}) does not respond"),
             format!(
-                "wait a moment, because it may be starting or stopping; otherwise run `kill {holder}`"
+                "wait a moment, because it may be starting or stopping; if it still does not respond, run `kill {holder}`"
             ),
         );
     }

@@ -60,11 +60,12 @@ fn folders(home: &Home, data: &Path) -> Finding {
         let there = nearest(folder);
         let shown = there.display();
         if !there.is_dir() {
-            let fix = "move it away, or choose another folder with --home";
-            return Finding::problem(check, format!("{shown} is not a folder"), fix);
+            let fix = "move it away, or choose another directory with --home";
+            return Finding::problem(check, format!("{shown} is not a directory"), fix);
         }
         if access(&there, Access::WRITE_OK | Access::EXEC_OK).is_err() {
-            let fix = format!("chmod u+rwx '{shown}', or choose another folder with --home");
+            let fix =
+                format!("run `chmod u+rwx '{shown}'`, or choose another directory with --home");
             return Finding::problem(check, format!("{shown} is not writable"), fix);
         }
     }
@@ -79,7 +80,7 @@ fn folders(home: &Home, data: &Path) -> Finding {
             return Finding::problem(
                 check,
                 format!("other users can access {shown}"),
-                format!("chmod {mode} '{shown}'"),
+                format!("run `chmod {mode} '{shown}'`"),
             );
         }
     }
@@ -105,10 +106,10 @@ fn space(data: &Path) -> Finding {
     };
     let left = about.f_bavail.saturating_mul(about.f_frsize);
     let message = match left / (1024 * 1024) {
-        mib @ ..10_240 => format!("{mib} MiB are free for {shown}"),
-        mib => format!("{} GiB are free for {shown}", mib / 1024),
+        mib @ ..10_240 => format!("{mib} MiB free in {shown}"),
+        mib => format!("{} GiB free in {shown}", mib / 1024),
     };
-    let fix = "free some space, or choose another folder with --home";
+    let fix = "free some space, or choose another directory with --home";
     match left {
         ..SPACE_NEEDED => Finding::problem(check, message, fix),
         SPACE_NEEDED..SPACE_WANTED => Finding::warning(check, message, fix),
@@ -123,7 +124,7 @@ fn token(home: &Home) -> Option<Finding> {
     Some(if mode & 0o077 != 0 {
         let message = format!("other users can read {shown} (mode {mode:o})");
         let fix = format!(
-            "chmod 600 '{shown}'; to be sure, delete it and restart the gateway, which creates a new one"
+            "run `chmod 600 '{shown}'`; if another user may have read it, delete it and restart the gateway, which creates a new one"
         );
         Finding::problem("token", message, fix)
     } else {
@@ -144,13 +145,13 @@ fn files(home: &Home) -> Vec<Finding> {
                     "the group can change {shown}, which names programs to run (mode {:o})",
                     found.mode
                 ),
-                format!("chmod g-w '{shown}'"),
+                format!("run `chmod g-w '{shown}'`"),
             ));
         }
         let in_clear = Config::load(config).map_or(0, |config| config.clear_secrets().len());
         if in_clear > 0 {
             let secrets = count(in_clear as u64, "secret", "secrets");
-            let message = format!("{shown} contains {secrets} in clear text");
+            let message = format!("{shown} contains {secrets} in plain text");
             let fix = "store each with `switchboard secret set NAME` and write ${secret:NAME} in its place";
             findings.push(if found.is_open() {
                 Finding::problem(
@@ -159,7 +160,7 @@ fn files(home: &Home) -> Vec<Finding> {
                         "{message}, and other users can read it (mode {:o})",
                         found.mode
                     ),
-                    format!("chmod 600 '{shown}'; {fix}"),
+                    format!("run `chmod 600 '{shown}'`; {fix}"),
                 )
             } else {
                 Finding::warning("config", message, fix)
@@ -175,7 +176,7 @@ fn files(home: &Home) -> Vec<Finding> {
             findings.push(Finding::problem(
                 "files",
                 format!("{} is a symbolic link", file.display()),
-                "replace it by a regular file with mode 600",
+                "replace it with a regular file with mode 600",
             ));
             continue;
         }
@@ -186,7 +187,7 @@ fn files(home: &Home) -> Vec<Finding> {
         findings.push(Finding::problem(
             "files",
             format!("other users can access {shown} (mode {mode:o})"),
-            format!("chmod 600 '{shown}'"),
+            format!("run `chmod 600 '{shown}'`"),
         ));
     }
     findings
@@ -219,7 +220,7 @@ fn snapshots(home: &Home) -> Finding {
         Some((file, error)) => Finding::warning(
             check,
             format!(
-                "{} of the files cannot be read: {}: {error}",
+                "{} of the cached files cannot be read: {}: {error}",
                 failed.len(),
                 file.display()
             ),
@@ -270,7 +271,7 @@ fn records(home: &Home, gateway_runs: bool) -> Finding {
     let entries = match fs::read_dir(home.groups()) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Finding::ok(check, "none");
+            return Finding::ok(check, "no orphaned server processes");
         }
         Err(error) => {
             let shown = home.groups();
@@ -278,7 +279,7 @@ fn records(home: &Home, gateway_runs: bool) -> Finding {
             return Finding::problem(
                 check,
                 format!("cannot read {shown}: {error}"),
-                format!("chmod 700 '{shown}'"),
+                format!("run `chmod 700 '{shown}'`"),
             );
         }
     };
@@ -310,7 +311,7 @@ fn records(home: &Home, gateway_runs: bool) -> Finding {
             ),
             "check again in a few seconds; the guard ends the server and exits by itself",
         ),
-        _ => Finding::ok(check, "none"),
+        _ => Finding::ok(check, "no orphaned server processes"),
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) fn look(home: &Home, config: &Config, status: Option<&Status>) -> Vec
 }
 
 const OTHER_FILE: &str =
-    "its program is not the file that you approved, so it is not started until you approve it";
+    "its program is not the file that you approved, so it is held until you approve it";
 
 /// The check of one server.
 struct Look<'a> {
@@ -87,7 +87,7 @@ impl Look<'_> {
         self.exposed(server);
         if server.hold {
             // Until then, nothing that the entry names is run, reached or read.
-            self.held("it is not started until you approve it");
+            self.held("it is held until you approve it");
             return self.findings;
         }
         match server.resolve(self.name, &self.home.secrets(), &|name| env::var_os(name)) {
@@ -166,7 +166,7 @@ impl Look<'_> {
 
     fn unresolved(&mut self, error: &ResolveError) {
         let failure = Error::from_error(error, error.hint());
-        let owner = format!("server {:?}, ", self.name);
+        let owner = format!("server `{}`, ", self.name);
         let message = failure.message();
         let message = message.strip_prefix(&owner).unwrap_or(message);
         match error {
@@ -184,8 +184,8 @@ impl Look<'_> {
             && !cwd.is_dir()
         {
             self.problem(
-                format!("its folder {} does not exist", cwd.display()),
-                "create the folder, or change `cwd`",
+                format!("its working directory {} does not exist", cwd.display()),
+                "create it, or change `cwd`",
             );
         }
         if let Some((message, fix)) = launching::missed(line) {
@@ -286,8 +286,8 @@ impl Look<'_> {
         }
         let Some(&engine) = words.first() else {
             return self.problem(
-                "there is no container engine: neither `docker` nor `podman` is in PATH",
-                "install one, or name it in `isolation.engine`",
+                "cannot run a container: neither `docker` nor `podman` is in PATH",
+                "install one, or set `isolation.engine`",
             );
         };
         let file = if engine.contains('/') {
@@ -320,7 +320,10 @@ impl Look<'_> {
                     "the container engine does not respond: `{}` failed",
                     words.join(" ")
                 ),
-                format!("start it, and check that you may use it; `{engine} info` shows details"),
+                format!(
+                    "start it, and check that you have permission to use it; `{engine} info` shows \
+                     details"
+                ),
             );
         }
     }
@@ -394,7 +397,7 @@ impl Look<'_> {
             return;
         }
         let reason = health.reason.as_deref().unwrap_or("it failed");
-        let message = format!("it is {}: {reason}", health.state);
+        let message = format!("{}: {reason}", health.state);
         if is_refused(server, reason) {
             let fix = self.renew(server);
             return self.problem(message, fix);
@@ -416,7 +419,7 @@ impl Look<'_> {
 fn is_refused(server: &Server, reason: &str) -> bool {
     let own = reason.split(SAID).next().unwrap_or_default();
     matches!(server.transport, Transport::Remote(_))
-        && (own.contains("HTTP 401") || own.contains("the server wants credentials"))
+        && (own.contains("HTTP 401") || own.contains("the server requires credentials"))
 }
 
 /// The name of the secret in the headers of a server.
@@ -448,7 +451,7 @@ fn connect(target: &(String, u16)) -> Result<(), String> {
     let addresses = (target.0.as_str(), target.1)
         .to_socket_addrs()
         .map_err(|error| error.to_string())?;
-    let mut why = "the name has no address".to_owned();
+    let mut why = "the host name cannot be resolved".to_owned();
     for address in addresses {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -503,22 +506,22 @@ mod tests {
             ),
             (
                 r#""url": "https://a""#,
-                "the server wants credentials: `initialize` to https://a:443: HTTP 403 Forbidden; it last said: no",
+                "the server requires credentials: `initialize` to https://a:443: HTTP 403 Forbidden; its last message: no",
                 true,
             ),
             (
                 r#""url": "https://a""#,
-                "the server refused the connection: HTTP 403 Forbidden; it last said: the server wants credentials",
+                "the server refused the connection: HTTP 403 Forbidden; its last message: the server requires credentials",
                 false,
             ),
             (
                 r#""url": "https://a""#,
-                "HTTP 500; it last said: HTTP 401",
+                "HTTP 500; its last message: HTTP 401",
                 false,
             ),
             (
                 r#""command": "x""#,
-                "it ended; it last said: HTTP 401",
+                "it ended; its last message: HTTP 401",
                 false,
             ),
             (r#""command": "x""#, "HTTP 401", false),

@@ -14,9 +14,9 @@ use super::{
     shapes::{Remembered, excerpt},
 };
 
-/// Delete memories for good, with all their versions.
+/// Delete memories permanently, with all their versions.
 ///
-/// You are asked before anything is deleted. If a memory is merely no longer true, have an agent invalidate
+/// You are asked before anything is deleted. If a memory is merely no longer valid, have an agent invalidate
 /// it instead: its earlier versions can then still be queried.
 #[derive(Debug, Args)]
 #[command(
@@ -51,10 +51,10 @@ pub(super) fn run(home: &Home, args: &Forget) -> Result<(), Error> {
             // The memory would be gone before the user sees which one it is.
             if args.yes && *given != id && given.chars().count() < SURE_CHARS {
                 let message = format!(
-                    "the ID prefix {given:?} is too short to delete a memory without confirmation"
+                    "the ID prefix `{given}` is too short to delete a memory without confirmation"
                 );
                 return Err(
-                    Error::usage(message).hint("give more characters of the ID, or omit --yes")
+                    Error::usage(message).hint("use more characters of the ID, or omit --yes")
                 );
             }
             if found.iter().all(|known| known.id != id) {
@@ -103,18 +103,27 @@ fn forget_all(home: &Home, yes: bool) -> Result<(), Error> {
             print::say("there are no memories");
             return Ok(());
         }
-        let many = count(total, "memory", "memories");
+        let all = all_of(total);
         FORGET.agree(
             yes,
-            &format!("Delete everything ({many}), in every scope? This cannot be undone."),
+            &format!("Delete {all}, in every scope? This cannot be undone."),
         )?;
     }
     let done: Deleted = session::with_consent(home, Consent::Given, async |memory| {
         memory.read("reset_all_memory", &Wish::new()).await
     })?;
-    let many = count(done.deleted, "memory", "memories");
-    print::say(&format!("deleted everything ({many})"));
+    print::say(&match done.deleted {
+        0 => "there are no memories".to_owned(),
+        deleted => format!("deleted {}", all_of(deleted)),
+    });
     Ok(())
+}
+
+fn all_of(total: u64) -> String {
+    match total {
+        1 => "the only memory".to_owned(),
+        more => format!("all {more} memories"),
+    }
 }
 
 #[derive(Deserialize)]

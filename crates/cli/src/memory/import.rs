@@ -26,9 +26,9 @@ const NAMED: usize = 20;
 
 /// Import JSON lines written by `switchboard memory export`.
 ///
-/// The file of the MCP reference memory server can be imported, too. Invalid lines are reported and skipped,
-/// and the exit code is 1. If the import is interrupted, run it again: memories that are already stored are
-/// skipped.
+/// Also reads the file of the MCP reference memory server. Invalid lines are reported and
+/// skipped, and the exit code is 1. If the import is interrupted, run it again: memories that are
+/// already stored are skipped.
 #[derive(Debug, Args)]
 pub(super) struct Import {
     /// File to import; `-` reads standard input
@@ -77,7 +77,7 @@ pub(super) fn run(home: &Home, args: &Import) -> Result<(), Error> {
     let pages = Pages::of(&text);
     if pages.lines == 0 {
         return Err(Error::new("the file contains no memories")
-            .hint("give a file that `switchboard memory export` wrote"));
+            .hint("use a file that `switchboard memory export` wrote"));
     }
     let on_conflict = match args.on_conflict {
         OnConflict::Skip => "skip",
@@ -181,7 +181,7 @@ fn read(path: &Path) -> Result<String, Error> {
         io::ErrorKind::FileTooLarge => Error::new(format!("{} is too large", path.display()))
             .hint("split it into files of less than 2 GiB, between two memories"),
         io::ErrorKind::InvalidInput => Error::new(format!("{} is not a file", path.display()))
-            .hint("give `-` to read a pipe from standard input"),
+            .hint("use `-` to read from standard input"),
         _ => cannot("read", path, &error),
     })?;
     String::from_utf8(bytes).map_err(|error| {
@@ -194,6 +194,6 @@ fn read(path: &Path) -> Result<String, Error> {
             lines.count() + 1,
             path.display()
         ))
-        .hint("give a file that `switchboard memory export` wrote")
+        .hint("use a file that `switchboard memory export` wrote")
     })
 }

@@ -43,6 +43,12 @@ pub(super) struct List {
     times: Times,
 }
 
+impl List {
+    fn is_filtered(&self) -> bool {
+        self.kind.is_some() || self.scope != Scope::default() || self.times != Times::default()
+    }
+}
+
 #[derive(Deserialize)]
 struct Page {
     #[serde(default)]
@@ -66,10 +72,10 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Error> {
         return print::data(&format!("{}\n", pretty(&page.to_raw())));
     }
     if page.memories.is_empty() {
-        print::say(if page.total == 0 {
-            "no memories match"
-        } else {
-            "the offset is beyond the last memory"
+        print::say(match page.total {
+            0 if args.is_filtered() => "no memories match",
+            0 => "there are no memories",
+            _ => "the offset is beyond the last memory",
         });
         return Ok(());
     }
@@ -176,7 +182,7 @@ impl Candidates {
             visible_line(given),
             listing(&shown?).trim_end()
         );
-        Err(Error::new(message).hint("give more characters of the ID"))
+        Err(Error::new(message).hint("use more characters of the ID"))
     }
 }
 
@@ -204,7 +210,7 @@ fn listing(memories: &[Remembered]) -> String {
             memory.scope(),
             memory
                 .valid()
-                .map_or_else(String::new, |when| format!("true {when}")),
+                .map_or_else(String::new, |when| format!("valid {when}")),
         ];
         let about: Vec<_> = about.into_iter().filter(|part| !part.is_empty()).collect();
         let content = memory.content.trim();

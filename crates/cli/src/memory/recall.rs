@@ -25,7 +25,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Find memories about something.
 ///
-/// Ask in plain words, with or without quotes. Memories are found by words, by meaning and through the
+/// Ask in plain words, with or without quotes. Memories are found by keyword, by meaning and through the
 /// entities they mention. Each has a score from 0 to 1; the best comes first. If nothing is found, the exit
 /// code is 1.
 #[derive(Debug, Args)]
@@ -53,7 +53,7 @@ pub(super) struct Recall {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Mode {
-    /// By words
+    /// By keyword
     Text,
     /// By meaning
     Vector,
@@ -111,7 +111,7 @@ pub(super) fn run(home: &Home, args: &Recall) -> Result<(), Error> {
     if !args.json {
         print::data(&listing(&found.memories))?;
         if matches!(&*found.vectors, "loading" | "filling") && mode.is_none() {
-            print::say("found without searching by meaning: the vectors are not ready yet");
+            print::say("searched by keyword only: the vectors are not ready yet");
         }
     }
     Ok(())
@@ -136,7 +136,7 @@ fn listing(memories: &[Remembered]) -> String {
             memory.scope(),
             memory
                 .valid()
-                .map_or_else(String::new, |when| format!("true {when}")),
+                .map_or_else(String::new, |when| format!("valid {when}")),
         ];
         let about: Vec<_> = about.into_iter().filter(|part| !part.is_empty()).collect();
         // Writing to a string cannot fail.

@@ -22,10 +22,11 @@ const CLOSE: Duration = Duration::from_secs(10);
 /// The most problems that are listed.
 const NAMED: usize = 20;
 
-/// Recover the readable part of a damaged memory.
+/// Recover the readable part of a damaged memory store.
 ///
-/// A damaged store is moved aside, and the memory does not work until you decide: this command recovers what
-/// can be read, and --discard starts with an empty memory. The damaged file is kept in either case.
+/// The gateway moves a damaged store aside, and the memory server is unavailable until you choose: this
+/// command recovers the readable part, and --discard starts with an empty store. The damaged file is kept in
+/// either case.
 #[derive(Debug, Args)]
 pub(super) struct Repair {
     /// Start without the content of the damaged file
@@ -55,9 +56,9 @@ pub(super) fn run(home: &Home, args: &Repair) -> Result<(), Error> {
         by_oneself(home, args)?
     };
     match mended {
-        None => print::say("the memory is not damaged; there is nothing to repair"),
+        None => print::say("the memory store is not damaged; there is nothing to repair"),
         Some(_) if args.discard => {
-            print::say("the memory is now empty; the damaged file is kept beside the store");
+            print::say("the memory store is now empty; the damaged file is kept beside it");
         }
         Some(mended) => tell(&mended),
     }

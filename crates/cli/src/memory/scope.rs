@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// The scope of a memory. A memory with a scope is found by queries that name it, or that name none.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Scope")]
 pub(super) struct Scope {
     /// Name for memories that belong together, such as a project
@@ -22,17 +22,30 @@ pub(super) struct Scope {
     run: Option<String>,
 }
 
+/// Checks that the memory can parse a time.
+pub(super) fn time(text: &str) -> Result<String, String> {
+    let given = text.trim();
+    let is_time = given.parse::<jiff::Timestamp>().is_ok()
+        || given.parse::<jiff::civil::DateTime>().is_ok()
+        || given.parse::<jiff::civil::Date>().is_ok();
+    if is_time {
+        Ok(text.to_owned())
+    } else {
+        Err("expected a time such as 2026-07-28 or 2026-07-28T12:00:00Z".to_owned())
+    }
+}
+
 /// The time that memories are selected by.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Time")]
 pub(super) struct Times {
-    /// Only memories that were true at this time, such as 2026-07-28 or 2026-07-28T12:00:00Z
-    #[arg(long, value_name = "TIME")]
+    /// Only memories that were valid at this time, such as 2026-07-28 or 2026-07-28T12:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = time)]
     as_of: Option<String>,
     /// Memories as they were known at this time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     known_at: Option<String>,
-    /// Include memories that are no longer true
+    /// Include memories that are no longer valid
     #[arg(long)]
     include_invalid: bool,
 }

@@ -13,8 +13,8 @@ use super::session::{check_config, check_running};
 
 /// Serve only the memory, over standard input and output.
 ///
-/// The same as `switchboard stdio --view server:memory`: connects to the running gateway of this home, or
-/// starts one. Several can run at once, and all share one memory.
+/// The same as `switchboard stdio --view server:memory`: connects to the gateway that is running for
+/// this home directory, or starts one. Several can run at once, and all share one memory.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
     /// Log level on standard error: off, error, warn, info, debug or trace

@@ -85,7 +85,9 @@ pub(super) fn with_consent<T>(
         let session = Session::open(home, consent).await?;
         let done = tokio::select! {
             done = work(&session) => done,
-            _ = tokio::signal::ctrl_c() => Err(Error::new("interrupted before the command was done")),
+            _ = tokio::signal::ctrl_c() => {
+                Err(Error::new("interrupted before the command finished"))
+            }
         };
         session.close().await;
         done
@@ -189,7 +191,10 @@ impl Session {
         let hosted = Hosted { gateway, lock };
         Self::greet(home, ends, Some(hosted), consent)
             .await
-            .ok_or_else(|| Error::new("the memory does not respond"))
+            .ok_or_else(|| {
+                Error::new("the memory does not respond")
+                    .hint("run `switchboard doctor` to find the cause")
+            })
     }
 
     async fn greet(
@@ -199,7 +204,7 @@ impl Session {
         consent: Consent,
     ) -> Option<Self> {
         let pipe = Stdio::new(Pipe(Mutex::new(Some(ends)))).frame_limit(ANSWER_BYTES);
-        let mut builder = Client::builder("switchboard-cli", env!("CARGO_PKG_VERSION"));
+        let mut builder = Client::builder("command line", env!("CARGO_PKG_VERSION"));
         if consent == Consent::Given {
             builder = builder.on_elicitation(|question| async move { Ok(agree(&question)) });
         }
@@ -343,7 +348,7 @@ fn failed(error: &client::Error) -> Error {
         client::Error::Call(CallError::ConnectionLost { sent: true, .. }) => Error::unreachable(
             "lost the connection to the gateway during the call, which may have completed",
         )
-        .hint("check if it did before you run the command again"),
+        .hint("check whether it did before you run the command again"),
         client::Error::Call(
             CallError::ConnectionLost { .. }
             | CallError::Failed { .. }

@@ -51,7 +51,7 @@ pub(super) struct Channels {
 impl Channels {
     pub(super) fn in_words(&self) -> String {
         let ways = [
-            ("words", self.lexical),
+            ("keyword", self.lexical),
             ("meaning", self.vector),
             ("relations", self.graph),
             ("context", self.context),

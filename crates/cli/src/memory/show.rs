@@ -9,7 +9,7 @@ use switchboard_terminal::{error::Error, print};
 
 use super::{
     list,
-    scope::Wish,
+    scope::{self, Wish},
     session::{self, understood},
     shapes::{Remembered, moment},
 };
@@ -23,7 +23,7 @@ pub(super) struct Show {
     #[arg(long)]
     history: bool,
     /// The memory as it was known at this time, such as 2026-07-28 or 2026-07-28T12:00:00Z
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = scope::time)]
     known_at: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -55,7 +55,7 @@ pub(super) fn run(home: &Home, args: &Show) -> Result<(), Error> {
             moment(&version.learned_at),
             version
                 .valid()
-                .map_or_else(String::new, |when| format!(", true {when}")),
+                .map_or_else(String::new, |when| format!(", valid {when}")),
         );
         for line in visible(version.content.trim_end()).lines() {
             let _ = writeln!(text, "  {line}");
@@ -83,7 +83,7 @@ fn whole(memory: &Remembered) -> String {
         ),
         ("Learned", Some(moment(&memory.learned_at))),
         ("Known until", memory.learned_until.as_deref().map(moment)),
-        ("True", memory.valid()),
+        ("Valid", memory.valid()),
         ("Reason", memory.reason.as_deref().map(visible_line)),
         (
             "Replaced by",

@@ -19,9 +19,9 @@ use super::{
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Show the size and the state of the memory.
+/// Show the size and the state of the memory store.
 ///
-/// If a part of it does not work, the exit code is 1, and the output says what to do.
+/// If a part of it has failed, the exit code is 1, and the output says what to do.
 #[derive(Debug, Args)]
 pub(super) struct Stats {
     /// Print JSON
@@ -65,7 +65,7 @@ pub(super) fn run(home: &Home, args: &Stats) -> Result<(), Error> {
         print::data(&readable(&status))?;
     }
     if status.overall == "error" {
-        return Err(Error::told());
+        return Err(Error::reported());
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use switchboard_terminal::visible::{pretty, visible_line};
 use switchboard_terminal::{error::Error, print};
 
 use super::{
-    scope::{MemoryType, Scope, Wish},
+    scope::{self, MemoryType, Scope, Wish},
     session::{self, understood},
 };
 
@@ -19,8 +19,8 @@ const CONTENT_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Store a memory.
 ///
-/// Write it so that it can be understood on its own. Prints the ID of the new memory; if a stored memory says
-/// nearly the same, standard error says so.
+/// Write it so that it can be understood on its own. Prints the ID of the new memory, and warns about
+/// near duplicates.
 #[derive(Debug, Args)]
 pub(super) struct Store {
     /// Text to remember, with or without quotes; `-` reads it from standard input
@@ -32,11 +32,11 @@ pub(super) struct Store {
     /// Importance from 0 to 1; 0.5 if omitted
     #[arg(long, value_name = "SHARE", value_parser = share)]
     importance: Option<f64>,
-    /// Time from which it is true, such as 2026-07-28 or 2026-07-28T12:00:00Z
-    #[arg(long, value_name = "TIME")]
+    /// Time from which it is valid, such as 2026-07-28 or 2026-07-28T12:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = scope::time)]
     from: Option<String>,
-    /// Time until which it is true
-    #[arg(long, value_name = "TIME")]
+    /// Time until which it is valid
+    #[arg(long, value_name = "TIME", value_parser = scope::time)]
     until: Option<String>,
     /// Person or thing that it is about; can be repeated
     #[arg(long = "entity", value_name = "NAME")]
@@ -69,7 +69,7 @@ pub(super) fn run(home: &Home, args: &Store) -> Result<(), Error> {
     let content = content(&args.content)?;
     if content.trim().is_empty() {
         return Err(Error::usage("the text to remember is empty")
-            .hint("give the text, such as `switchboard memory store Ada prefers tea`"));
+            .hint("pass the text, as in `switchboard memory store Ada prefers tea`"));
     }
     let entities = Some(args.entities.clone()).filter(|names| !names.is_empty());
     let wish = Wish::new()
@@ -87,7 +87,7 @@ pub(super) fn run(home: &Home, args: &Store) -> Result<(), Error> {
     let stored: Stored = understood(&answer)?;
     for similar in &stored.similar {
         print::warn(&format!(
-            "{} says nearly the same ({:.2}): {}",
+            "{} is a near duplicate (similarity {:.2}): {}",
             visible_line(&similar.id),
             similar.similarity,
             print::one_line(&visible_line(&similar.content))
@@ -125,7 +125,7 @@ fn metadata(given: Option<&str>) -> Result<Option<Map<String, Value>>, Error> {
     let read: Result<Map<String, Value>, _> = serde_json::from_str(given);
     read.map(Some).map_err(|error| {
         Error::usage(format!("--metadata is not a JSON object: {error}"))
-            .hint(r#"give an object such as '{"source": "mail"}'"#)
+            .hint(r#"pass an object such as '{"source": "mail"}'"#)
     })
 }
 

@@ -104,8 +104,8 @@ pub(in super::super) fn decide(
         return Ok(Secrets::Move);
     }
     let question = match found {
-        1 => "Move 1 value that looks like a secret into a private file?".to_owned(),
-        many => format!("Move {many} values that look like secrets into private files?"),
+        1 => "Move 1 value that looks like a secret to a private file?".to_owned(),
+        many => format!("Move {many} values that look like secrets to private files?"),
     };
     let agreed = print::confirm_unless_no(&question)
         .map_err(|error| Error::new(format!("cannot ask on the terminal: {error}")))?;

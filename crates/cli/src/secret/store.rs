@@ -146,7 +146,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
     }
     Err(
         Error::usage(format!("`{name}` cannot be the name of a secret"))
-            .hint("use up to 128 letters, digits, _, - and inner dots"),
+            .hint("use up to 128 letters, digits, _, - and dots, with no dot at the start"),
     )
 }
 

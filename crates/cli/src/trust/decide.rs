@@ -19,18 +19,18 @@ const AT_ONCE: usize = 500;
 
 /// Approve a held tool, or all held tools of a server.
 ///
-/// Shows each definition and asks first. If a tool changes meanwhile, the new definition is not approved.
-/// Without a tool, approves everything that is held of the server, except what you rejected. A server that
-/// was added over HTTP is started by this command, after it shows you the command line.
+/// Shows each definition and asks first. If a tool changes in the meantime, the new definition is not
+/// approved. Without a tool, approves all held tools of the server except rejected ones. For a server that
+/// was added over HTTP, shows the command line, asks, and starts the server.
 #[derive(Debug, Args)]
 pub(super) struct Approve {
     /// Tool or server
-    #[arg(value_name = "NAME[:TOOL]")]
+    #[arg(value_name = "SERVER[:TOOL]")]
     name: String,
     /// Fingerprint of the definition to approve, even if it is too large to be shown
     #[arg(long, value_name = "HEX", conflicts_with = "all")]
     fingerprint: Option<String>,
-    /// Approve all held definitions of the server; if its record of approvals was lost, start a new one
+    /// Also replace a lost record of approvals (a server without a tool already means all held tools)
     #[arg(long)]
     all: bool,
     /// Do not ask for confirmation
@@ -40,11 +40,11 @@ pub(super) struct Approve {
 
 /// Reject a held tool.
 ///
-/// The tool stays hidden, and you are not asked again until it changes.
+/// The tool stays held, and you are not asked again until it changes.
 #[derive(Debug, Args)]
 pub(super) struct Reject {
     /// Tool to reject
-    #[arg(value_name = "NAME:TOOL")]
+    #[arg(value_name = "SERVER:TOOL")]
     name: String,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn reject(home: &Home, args: &Reject) -> Result<(), Error> {
     let no_tool = || {
         let name = shell_word(&args.name);
         Error::usage("the name of the tool is missing").hint(format!(
-            "give it as {name}:TOOL; `switchboard trust list {name}` shows the held tools"
+            "write it as {name}:TOOL; `switchboard trust list {name}` shows the held tools"
         ))
     };
     if !args.name.contains(':') {
@@ -86,7 +86,7 @@ pub(super) fn reject(home: &Home, args: &Reject) -> Result<(), Error> {
         Some(&body),
     )?;
     print::say(&format!(
-        "rejected `{}`: it stays hidden until it changes",
+        "rejected `{}`: it stays held until it changes",
         args.name
     ));
     Ok(())
@@ -125,7 +125,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Error> 
         .collect();
     let begins_anew = args.all && trust.note.is_some();
     if pending.is_empty() && !begins_anew {
-        print::say(&format!("`{server}` has no definitions to approve"));
+        print::say(&format!("`{server}` has no held definitions"));
         return Ok(());
     }
     let tools = count(pending.len() as u64, "definition", "definitions");
@@ -167,14 +167,14 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Error> 
     for held in changed {
         let name = &held.name;
         let failure = Error::new(format!(
-            "`{name}` is not approved: it has changed since you looked at it"
+            "`{name}` is not approved: it has changed since you reviewed it"
         ));
         let hint = format!("`switchboard trust show {}` shows it", words::word(held));
         print::complain(&failure.hint(hint));
         failed = true;
     }
     if failed {
-        return Err(Error::told());
+        return Err(Error::reported());
     }
     // This request approves everything that is held, so it is sent only if nothing is.
     if begins_anew && now.pending().next().is_none() {

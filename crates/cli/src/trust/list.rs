@@ -11,7 +11,7 @@ use switchboard_terminal::{
 use super::{super::list, words};
 use crate::{link::Link, times::local_millis};
 
-/// Show the trust in each server, with held and suspicious tools
+/// List the servers with their trust policy and their held and suspicious tools
 #[derive(Debug, Args)]
 pub(super) struct List {
     /// Only this server
@@ -52,7 +52,7 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Error> {
         print::data("\n")?;
         flagged(&servers).print()?;
     }
-    advise(&servers);
+    advise(&servers, args);
     Ok(())
 }
 
@@ -72,7 +72,7 @@ fn overview(servers: &[ServerTrust]) -> Table {
 
 /// The held tools, with the worst finding of each.
 pub(super) fn held<'a>(held: impl Iterator<Item = &'a HeldTool>) -> Table {
-    let mut table = Table::new(&["HELD", "WHY", "SINCE"]).cut_path(0);
+    let mut table = Table::new(&["HELD", "REASON", "SINCE"]).cut_path(0);
     for tool in held {
         table.row([
             tool.name.clone(),
@@ -87,7 +87,7 @@ pub(super) fn held<'a>(held: impl Iterator<Item = &'a HeldTool>) -> Table {
 }
 
 fn flagged(servers: &[ServerTrust]) -> Table {
-    let mut table = Table::new(&["SUSPICIOUS, BUT SHOWN"]);
+    let mut table = Table::new(&["SUSPICIOUS, NOT HELD"]);
     for tool in servers.iter().flat_map(|server| &server.flagged) {
         table.row([tool.name.clone()]);
         if let Some(worst) = tool.findings.first() {
@@ -98,7 +98,7 @@ fn flagged(servers: &[ServerTrust]) -> Table {
 }
 
 /// Prints hints about the next steps.
-fn advise(servers: &[ServerTrust]) {
+fn advise(servers: &[ServerTrust], args: &List) {
     for server in servers {
         if let Some(note) = &server.note {
             print::warn(&format!("`{}`: {note}", server.name));
@@ -124,13 +124,16 @@ fn advise(servers: &[ServerTrust]) {
         return;
     }
     if waiting.is_empty() && servers.iter().all(|server| server.held.is_empty()) {
-        print::say("nothing is held");
+        print::say(&match (args.name.as_deref(), servers) {
+            (Some(_), [server]) => format!("`{}` has no held definitions", server.name),
+            _ => "there are no held definitions".to_owned(),
+        });
     }
     let flagged = servers.iter().flat_map(|server| &server.flagged).next();
     if let Some(flagged) = flagged {
         print::hint(&format!(
-            "review it with `switchboard trust show {}`; to hide a tool, add it to `deny` in the `tools` \
-             of the server's configuration",
+            "review it with `switchboard trust show {}`; to hide a tool, add it to `tools.deny` \
+             of the server in the configuration",
             shell_word(&flagged.name)
         ));
     }

@@ -24,7 +24,7 @@ use crate::{link::Link, times::local_millis};
 #[derive(Debug, Args)]
 pub(super) struct Show {
     /// Tool or server
-    #[arg(value_name = "NAME[:TOOL]")]
+    #[arg(value_name = "SERVER[:TOOL]")]
     name: String,
     /// Print JSON
     #[arg(long)]
@@ -48,7 +48,10 @@ pub(super) fn run(home: &Home, args: &Show) -> Result<(), Error> {
             Ok(())
         }
         (None, Some(tool)) => print::data(&approved(tool)),
-        (None, None) => Err(Error::new(format!("`{}` is unknown", args.name))),
+        (None, None) => Err(
+            Error::new(format!("there is no definition `{}`", args.name))
+                .hint("`switchboard trust list` lists the held definitions"),
+        ),
     }
 }
 
@@ -177,7 +180,7 @@ fn advise(held: &HeldTool) {
     let word = words::word(held);
     print::hint(&if held.why == "rejected" {
         format!(
-            "it stays hidden until it changes; to show it anyway, run `switchboard trust approve {word}`"
+            "it stays held until it changes; to show it anyway, run `switchboard trust approve {word}`"
         )
     } else {
         format!("run `switchboard trust approve {word}` or `switchboard trust reject {word}`")

@@ -41,7 +41,7 @@ pub(crate) fn lines(start: &Start) -> String {
 pub(super) fn page(start: &Start, server: &str) -> String {
     let server = print::one_line(server);
     let lines = folded(&lines(start));
-    format!("{server} is not started until you approve it\n{lines}")
+    format!("{server} is held until you approve it\n{lines}")
 }
 
 /// Prints hints about the next steps.

@@ -39,7 +39,7 @@ pub(super) fn word(held: &HeldTool) -> String {
 pub(super) fn title(held: &HeldTool) -> String {
     let name = print::one_line(&held.name);
     if held.tool == INSTRUCTIONS {
-        format!("{name} (instructions of the server for models)")
+        format!("{name} (the server's instructions for models)")
     } else {
         name
     }

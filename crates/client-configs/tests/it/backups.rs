@@ -53,7 +53,12 @@ fn undo_keeps_other_changes() {
         text(&file),
         "{\n  \"new\": true,\n  \"mcpServers\": {}\n}\n"
     );
-    assert!(undone.how.message().contains("only the gateway's entry"));
+    assert!(
+        undone
+            .how
+            .message(&undone.file)
+            .contains("only the gateway's entry")
+    );
 }
 
 #[test]

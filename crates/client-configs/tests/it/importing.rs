@@ -53,7 +53,7 @@ fn claude_desktop() {
         [
             "`sb` is skipped: it is the gateway itself",
             "`broken` is skipped: it is not an object",
-            "`empty` is skipped: it has neither a command nor a url",
+            "`empty` is skipped: it has neither `command` nor `url`",
         ]
     );
 }
@@ -140,7 +140,7 @@ fn cursor() {
         ],
     );
     assert_eq!(notes.len(), 4, "{notes:?}");
-    assert!(notes.contains(&"not imported: autoApprove".to_owned()));
+    assert!(notes.contains(&"skipped the unsupported key `autoApprove`".to_owned()));
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn zed_in_both_formats() {
             ),
         ],
     );
-    assert_eq!(notes[0], "not imported: settings");
+    assert_eq!(notes[0], "skipped the unsupported key `settings`");
     assert!(notes[1].contains("`ext` is skipped: an extension of the editor starts it"));
 }
 
@@ -294,7 +294,7 @@ enabled = false
             ),
         ],
     );
-    assert_eq!(notes, ["not imported: env2"]);
+    assert_eq!(notes, ["skipped the unsupported key `env2`"]);
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn gemini() {
             ("shy", json!({"command": "s", "enabled": false})),
         ],
     );
-    assert_eq!(notes, ["not imported: trust"]);
+    assert_eq!(notes, ["skipped the unsupported key `trust`"]);
 }
 
 #[test]

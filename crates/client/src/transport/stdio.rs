@@ -63,9 +63,14 @@ pub trait ProcessGuard: Send {
     /// Ready when the process has ended.
     fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 
-    /// Describes the end for the user: `the server ended (exit status: 1)` and the last lines that it wrote
-    /// to standard error, or, if it has not ended, that it closed its output.
+    /// Describes the end: `the server exited (exit status: 1)`, or, if it has not ended, that it closed its
+    /// output. Contains no text from the server.
     fn explain(&self) -> String;
+
+    /// The last lines that the process wrote to standard error, for the user only: they may contain secrets.
+    fn last_words(&self) -> Option<String> {
+        None
+    }
 }
 
 impl fmt::Debug for Process {
@@ -74,7 +79,8 @@ impl fmt::Debug for Process {
     }
 }
 
-/// Connects to a server in a child process. Each attempt starts a new process.
+/// Connects to a server in a child process. Each attempt starts a new process; one that exits when it is asked in
+/// the newest revision is started again for the older handshake.
 ///
 /// ```no_run
 /// use switchboard_client::{Client, stdio::{Command, Stdio}};
@@ -143,11 +149,9 @@ fn cannot_start(spawn: &dyn Spawn, error: &io::Error) -> Down {
     let what = spawn.describe();
     let message = match error.kind() {
         io::ErrorKind::NotFound => {
-            format!(
-                "cannot start `{what}`: command or working directory not found; check the spelling and PATH"
-            )
+            format!("cannot run `{what}`: command or working directory not found")
         }
-        _ => format!("cannot start `{what}`: {error}"),
+        _ => format!("cannot run `{what}`: {error}"),
     };
     Down {
         kind: if permanent {
@@ -287,7 +291,10 @@ impl StdioTransport {
                 .get_or_insert_with(|| Box::pin(tokio::time::sleep(SETTLE)));
             std::task::ready!(settling.as_mut().poll(cx));
         }
-        Poll::Ready(TransportEvent::Down(closed(guard.explain())))
+        Poll::Ready(TransportEvent::Down(Down {
+            said: guard.last_words().map(Into::into),
+            ..closed(guard.explain())
+        }))
     }
 }
 

@@ -53,7 +53,7 @@ async fn unknown_command_is_a_permanent_failure() {
     assert!(
         error
             .to_string()
-            .contains("cannot start `no-such-command-anywhere`"),
+            .contains("cannot run `no-such-command-anywhere`"),
         "{error}"
     );
 }
@@ -67,11 +67,29 @@ async fn exit_status_and_last_output_are_reported() {
         .await
         .unwrap()
         .clone();
-    let reason = state.to_string();
-    assert!(
-        reason.contains("exit status: 3") && reason.contains("cannot find module x"),
-        "{reason}"
+    let State::Backoff { reason, wrote, .. } = &state else {
+        panic!("{state}");
+    };
+    assert_eq!(&**reason, "the server exited (exit status: 3)");
+    assert_eq!(wrote.as_deref(), Some("cannot find module x"));
+    // The output may contain secrets, and the errors of calls are shown to others.
+    let error = client
+        .request("x", None)
+        .timeout(Duration::from_millis(1))
+        .await;
+    let error = error.unwrap_err().to_string();
+    assert!(!error.contains("cannot find module x"), "{error}");
+}
+
+#[tokio::test]
+async fn short_handshake_leaves_time_after_the_probe() {
+    // The probe is ignored, and the older handshake is answered.
+    let client = connect(
+        builder().handshake_timeout(Duration::from_secs(2)),
+        r#"read -r line; greet; while read -r line; do answer '{"n": 1}'; done"#,
     );
+    assert!(client.request("x", None).await.is_ok());
+    assert_eq!(client.counters().ready, 1);
 }
 
 #[tokio::test]

@@ -50,17 +50,17 @@ pub(crate) const SERVER: Keys = Keys {
             "inheritEnv",
             Shape::Either(&Shape::Texts, &Shape::Flag),
             "[]",
-            "The names of further variables that a program gets from the gateway's environment; \
+            "The names of additional variables that a program gets from the gateway's environment; \
              true passes all of them. By default, a program gets PATH, HOME and the variables of \
-             languages, proxies, certificates and package managers. `env` takes precedence. Goes \
-             with `command`.",
+             the locale, language toolchains, proxies, certificates and package managers. `env` \
+             takes precedence. Only with `command`.",
         ),
         bare(
             "cwd",
             Shape::Text,
             "The working directory of the program, relative to the directory of this file. By \
              default, it is servers/NAME.HASH in the gateway's home, which is empty at first; a \
-             server with a changed command line gets a new one. Goes with `command`.",
+             server with a changed command line gets a new one. Only with `command`.",
         ),
         bare(
             "url",
@@ -72,7 +72,7 @@ pub(crate) const SERVER: Keys = Keys {
             "headers",
             Shape::TextMap,
             "{}",
-            "The HTTP headers of every request to the server. Goes with `url`.",
+            "The HTTP headers of every request to the server. Only with `url`.",
         ),
         bare(
             "type",
@@ -86,7 +86,7 @@ pub(crate) const SERVER: Keys = Keys {
         bare(
             "isolation",
             Shape::Object(&ISOLATION),
-            "The settings of the container. Goes with `image`.",
+            "The settings of the container. Only with `image`.",
         ),
         key(
             "enabled",
@@ -119,8 +119,8 @@ pub(crate) const SERVER: Keys = Keys {
         bare(
             "start",
             Shape::Choice(&["lazy", "eager"]),
-            "The time of the start: \"lazy\" on first use, \"eager\" with the gateway. By default, \
-             lazy. A server whose tools are not known yet is started once to list them.",
+            "When the server starts: \"lazy\": on first use; \"eager\": with the gateway. By \
+             default, lazy. A server whose tools are not known yet is started once to list them.",
         ),
         key(
             "idleStopSeconds",
@@ -136,7 +136,7 @@ pub(crate) const SERVER: Keys = Keys {
             "requestTimeoutMs",
             MS,
             "60000",
-            "The time limit for a response of the server, in milliseconds. Each progress \
+            "The time limit for a response from the server, in milliseconds. Each progress \
              notification restarts it, up to 10 times the limit in total.",
         ),
         key(
@@ -168,7 +168,7 @@ pub(crate) const SERVER: Keys = Keys {
                 max: CALLS_MAX,
             },
             "64",
-            "The most calls that the gateway sends to the server at the same time; more wait in a \
+            "The maximum number of calls that the gateway sends to the server at the same time; more wait in a \
              queue.",
         ),
         key(
@@ -178,27 +178,27 @@ pub(crate) const SERVER: Keys = Keys {
                 max: CALLS_MAX,
             },
             "256",
-            "The most calls that wait in the queue; more fail at once. Clients take turns.",
+            "The maximum number of calls that wait in the queue; more fail at once. Clients take turns.",
         ),
         key(
             "trust",
             Shape::Either(&Shape::Choice(&["first", "ask", "always"]), &Shape::Flag),
             r#""first""#,
             "The approval that the definitions of tools, prompts and resources need before agents \
-             see them: \"first\" none when they are first seen, unless they look dangerous, and \
-             approval of every change; \"ask\" approval of every definition; \"always\" none, not \
+             see them: \"first\": none when they are first seen, unless they look dangerous, and \
+             approval of every change; \"ask\": approval of every definition; \"always\": none, not \
              even for changes. true and false, which other programs write, mean \"first\".",
         ),
         bare(
             "maxResultBytes",
             RESULT_BYTES,
-            "The longest result of its tools, in bytes, that an agent receives at once; \
+            "The maximum length, in bytes, of a result of its tools that an agent receives at once; \
              `read_result` reads the rest. By default, `results.maxBytes`.",
         ),
         bare(
             "maxResultTokens",
             RESULT_TOKENS,
-            "The longest result of its tools, in estimated tokens, that an agent receives at once; \
+            "The maximum length, in estimated tokens, of a result of its tools that an agent receives at once; \
              `read_result` reads the rest. By default, `results.maxTokens`.",
         ),
         bare(
@@ -210,9 +210,9 @@ pub(crate) const SERVER: Keys = Keys {
         bare(
             "approve",
             Shape::Choice(&["never", "destructive", "writes", "all"]),
-            "The calls that need approval if no rule matches: \"never\" none; \"destructive\" \
-             calls of tools that may destroy something; \"writes\" calls of tools that may change \
-             something; \"all\" every call, including resources and prompts. By default, \
+            "The calls that need approval if no rule matches: \"never\": none; \"destructive\": \
+             calls to tools that may destroy data; \"writes\": calls to tools that may change \
+             data; \"all\": every call, including resources and prompts. By default, \
              `approvals.tools`.",
         ),
         bare("serverUrl", Shape::Text, "An alias of `url`."),
@@ -304,7 +304,7 @@ const TOOLS: Keys = Keys {
             "deny",
             Shape::Texts,
             "[]",
-            "The names of the tools that clients do not see, even if `allow` has them.",
+            "The names of the tools that clients do not see, even if `allow` lists them.",
         ),
     ],
     meant: &[
@@ -348,7 +348,7 @@ const ISOLATION: Keys = Keys {
                 min: 1,
                 max: 4_194_304,
             },
-            "The most processes in the container. By default, 256.",
+            "The maximum number of processes in the container. By default, 256.",
         ),
         key(
             "mounts",
@@ -361,13 +361,13 @@ const ISOLATION: Keys = Keys {
             "readOnly",
             Shape::Flag,
             "false",
-            "If true, the files of the image are read-only.",
+            "If true, the root file system of the container is read-only.",
         ),
         key(
             "runArgs",
             Shape::Texts,
             "[]",
-            "Further arguments of the engine's `run` command.",
+            "Additional arguments for the engine's `run` command.",
         ),
     ],
     meant: &[

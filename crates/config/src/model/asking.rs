@@ -22,7 +22,7 @@ pub struct Approvals {
     pub rules: Vec<Value>,
     /// The webhook for notifications.
     pub webhook: Option<Webhook>,
-    /// Desktop notifications of escalated requests.
+    /// Desktop notifications about escalated requests.
     pub notify: Notify,
     /// The most questions of a server during one call.
     pub questions_per_call: u64,
@@ -94,7 +94,7 @@ impl Guard {
     }
 }
 
-/// Desktop notifications of escalated requests.
+/// Desktop notifications about escalated requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notify {
     /// If there is a desktop.

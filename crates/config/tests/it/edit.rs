@@ -262,25 +262,25 @@ fn errors_have_hints() {
     assert_eq!(
         told(add_server(text, "files", &entry)),
         parts(
-            "the server \"files\" already exists",
+            "server `files` already exists",
             "remove it first, or choose another name"
         )
     );
     assert_eq!(
         told(remove_server(text, "flies")),
-        parts("there is no server \"flies\"", "did you mean \"files\"?")
+        parts("there is no server `flies`", "did you mean `files`?")
     );
     assert_eq!(
         told(set_enabled("{}", "files", true)),
         parts(
-            "there is no server \"files\"",
-            "`switchboard list` shows the names"
+            "there is no server `files`",
+            "add one with `switchboard add`"
         )
     );
     assert_eq!(
         told(set_enabled(text, "odd", false)),
         parts(
-            "cannot change the server \"odd\": it is not an object",
+            "cannot change the server `odd`: it is not an object",
             "fix the configuration first"
         )
     );
@@ -308,7 +308,7 @@ fn errors_have_hints() {
     assert_eq!(
         told(add_server(text, "new", &json!({"comand": "b"}))),
         parts(
-            "cannot add the server \"new\": unknown key \"comand\"",
+            "cannot add the server `new`: unknown key \"comand\"",
             "did you mean \"command\"?"
         )
     );
@@ -327,7 +327,7 @@ fn errors_have_hints() {
     assert_eq!(
         told(add_server(&full, "new", &entry)),
         parts(
-            "cannot change the configuration, because it has errors\nswitchboard.json:1:1: the file is larger than 4194304 bytes; make it smaller",
+            "cannot change the configuration, because it has errors\nswitchboard.json:1:1: the file is larger than 4194304 bytes (make it smaller)",
             ""
         )
     );

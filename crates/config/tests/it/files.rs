@@ -52,7 +52,7 @@ fn unreadable_file_is_named() {
 fn problems_name_the_file() {
     assert_eq!(
         load_error(b"{\n  \"veiw\": 1,\n  \"auth\": 1\n}"),
-        "FILE:2:3: unknown key \"veiw\"; did you mean \"view\"?\n\
+        "FILE:2:3: unknown key \"veiw\" (did you mean \"view\"?)\n\
          FILE:3:11: \"auth\" must be an object, not a number"
     );
 }

@@ -164,7 +164,7 @@ fn failed_directory_is_named() {
     );
     assert_eq!(
         error.hint().unwrap(),
-        "check its owner and mode, or give another --home DIR"
+        "check its owner and permissions, or use another --home DIR"
     );
 
     let long = folder.path().join("x".repeat(100));
@@ -176,7 +176,7 @@ fn failed_directory_is_named() {
             .ends_with("but a socket's path may have at most 103"),
         "{error}"
     );
-    assert_eq!(error.hint().unwrap(), "give a shorter --home DIR");
+    assert_eq!(error.hint().unwrap(), "use a shorter --home DIR");
     assert!(!long.exists());
 }
 

@@ -72,11 +72,11 @@ fn long_names_are_shortened_in_messages() {
 fn zero_bytes() {
     assert_eq!(
         problems("{\"view\"\0: 1}"),
-        ["switchboard.json:1:8: a : is expected after the key, not character U+0000"]
+        ["switchboard.json:1:8: expected a : after the key, not character U+0000"]
     );
     assert_eq!(
         problems("{\"view\": \"\0\"}"),
-        ["switchboard.json:1:11: a string must contain this character as \\u0000"]
+        ["switchboard.json:1:11: write this character as \\u0000 in a string"]
     );
 }
 

@@ -2,7 +2,7 @@
 
 use super::{config, problems};
 
-const ODD_ADDRESS: &str = "2:9: \"url\" has a character that is not allowed in a URL; remove spaces, backslashes and the part after a #; in a password, write %5C for a backslash and %23 for #";
+const ODD_ADDRESS: &str = "2:9: \"url\" has a character that is not allowed in a URL (remove spaces, backslashes and the part after a #; in a password, write %5C for a backslash and %23 for #)";
 
 fn check(text: &str, expected: &[&str]) {
     let expected: Vec<_> = expected
@@ -29,10 +29,10 @@ fn syntax() {
             "{\"view\": [",
             "1:10: this list is not closed: a ] is missing",
         ),
-        ("{\"view\":", "1:9: the text ends where a value is expected"),
+        ("{\"view\":", "1:9: expected a value, but the file ends"),
         (
             "{\"view\" \"auto\"}",
-            "1:9: a : is expected after the key, not \"",
+            "1:9: expected a : after the key, not \"",
         ),
         (
             "{\"view: 1}",
@@ -44,29 +44,26 @@ fn syntax() {
         ),
         (
             "{'view': 1}",
-            "1:2: a key in double quotes is expected here, not '; put strings in double quotes",
+            "1:2: expected a key in double quotes, not ' (put strings in double quotes)",
         ),
-        (
-            "{view: 1}",
-            "1:2: a key in double quotes is expected here, not v",
-        ),
-        ("{} {}", "1:4: the end of the file is expected here, not {"),
+        ("{view: 1}", "1:2: expected a key in double quotes, not v"),
+        ("{} {}", "1:4: expected the end of the file, not {"),
         (
             "{\"view\": auto}",
-            "1:10: \"auto\" is not a value; put strings in double quotes",
+            "1:10: \"auto\" is not a value (put strings in double quotes)",
         ),
         (
             "{\"view\": True}",
-            "1:10: \"True\" is not a value; write true",
+            "1:10: \"True\" is not a value (write true)",
         ),
         ("{\"view\": 01}", "1:10: \"01\" is not a number"),
         ("{\"view\": 1.e3}", "1:10: \"1.e3\" is not a number"),
         ("{\"view\": -}", "1:10: \"-\" is not a number"),
         ("{\"view\": 1e+-3}", "1:10: \"1e+-3\" is not a number"),
-        ("{\"view\": +1}", "1:10: a value is expected here, not +"),
+        ("{\"view\": +1}", "1:10: expected a value, not +"),
         (
             "{\"view\": \"a\\x\"}",
-            "1:12: unknown escape in a string; write \\\\ for a backslash",
+            "1:12: unknown escape in a string (write \\\\ for a backslash)",
         ),
         (
             "{\"view\": \"\\u12g4\"}",
@@ -74,11 +71,11 @@ fn syntax() {
         ),
         (
             "{\"view\": \"\\ud800\"}",
-            "1:11: this is half of a surrogate pair; write both halves",
+            "1:11: this is half of a surrogate pair (write both halves)",
         ),
         (
             "{\"view\": \"a\tb\"}",
-            "1:12: a string must contain this character as \\u0009",
+            "1:12: write this character as \\u0009 in a string",
         ),
         (
             "{}\n/* x",
@@ -86,23 +83,20 @@ fn syntax() {
         ),
         (
             "{\n# x\n}",
-            "2:1: a key in double quotes is expected here, not #; start comments with //",
+            "2:1: expected a key in double quotes, not # (start comments with //)",
         ),
         (
             "{\u{a0}\"view\": 1}",
-            "1:2: a key in double quotes is expected here, not character U+00A0",
+            "1:2: expected a key in double quotes, not character U+00A0",
         ),
         (
             "{\"view\": \"auto\",, }",
-            "1:17: a key in double quotes is expected here, not ,",
+            "1:17: expected a key in double quotes, not ,",
         ),
-        (
-            "{\"view\": [1}",
-            "1:12: a comma or ] is expected here, not }",
-        ),
+        ("{\"view\": [1}", "1:12: expected a comma or ], not }"),
         (
             "[]",
-            "1:1: the configuration must be an object, not a list; put everything in { }",
+            "1:1: the configuration must be an object, not a list (put everything in { })",
         ),
     ] {
         check(text, &[expected]);
@@ -113,13 +107,13 @@ fn syntax() {
 fn columns_count_characters_and_lines_count_line_ends() {
     check(
         "\u{feff}{\"x\": 1}",
-        &["1:2: unknown key \"x\"; remove it; `switchboard schema` lists the keys"],
+        &["1:2: unknown key \"x\" (remove it; `switchboard schema` lists the keys)"],
     );
     check(
         "{ /* grüße */ \"view\": \"ä\",\r\n\t\"listen\": 5 }",
         &[
             "1:23: \"view\" must be \"auto\", \"search\" or \"direct\", not \"ä\"",
-            "2:12: \"listen\" must be a string, not a number; put it in double quotes",
+            "2:12: \"listen\" must be a string, not a number (put it in double quotes)",
         ],
     );
 }
@@ -141,18 +135,18 @@ fn all_problems_are_reported_in_order() {
   "shutdown": { "totalTimeoutMs": 0 }
 }"#,
         &[
-            "2:3: unknown key \"veiw\"; did you mean \"view\"?",
-            "3:11: \"view\" must be \"auto\", \"search\" or \"direct\", not \"serach\"; did you mean \"search\"?",
+            "2:3: unknown key \"veiw\" (did you mean \"view\"?)",
+            "3:11: \"view\" must be \"auto\", \"search\" or \"direct\", not \"serach\" (did you mean \"search\"?)",
             "3:19: a comma is missing here",
-            "5:12: unknown key \"comand\"; did you mean \"command\"?",
-            "6:38: \"args\" must be a list of strings, not a string; put it in square brackets",
-            "6:57: \"A\" in \"env\" must be a string, not a number; put it in double quotes",
-            "6:65: unknown reference \"${C}\"; write ${env:C} for a variable, ${secret:C} for a secret, or $${ for a literal ${",
-            "7:5: duplicate key \"b\"; the first one is at 6:5; remove one of them",
-            "8:5: a server's name may not contain / or control characters; remove these characters",
+            "5:12: unknown key \"comand\" (did you mean \"command\"?)",
+            "6:38: \"args\" must be a list of strings, not a string (put it in square brackets)",
+            "6:57: \"A\" in \"env\" must be a string, not a number (put it in double quotes)",
+            "6:65: unknown reference \"${C}\" (write ${env:C} for a variable, ${secret:C} for a secret, or $${ for a literal ${)",
+            "7:5: duplicate key \"b\" (the first one is at 6:5; remove one of them)",
+            "8:5: a server's name may not contain / or control characters (remove these characters)",
             "9:10: the server \"e\" must be an object, not a number",
             "11:20: \"mcp\" must be \"token\" or \"none\", not \"off\"",
-            "11:27: unknown key \"api\"; the keys here are mcp",
+            "11:27: unknown key \"api\" (the keys here are mcp)",
             "12:35: \"totalTimeoutMs\" must be a whole number from 1 to 86400000, not 0",
         ],
     );
@@ -163,28 +157,28 @@ fn transport_problems_are_reported() {
     for (entry, expected) in [
         (
             "{}",
-            "2:3: the server \"s\" has no \"command\", \"url\" or \"image\"; add a \"command\" to start, a \"url\" to connect to, or an \"image\" to run",
+            "2:3: the server \"s\" has no \"command\", \"url\" or \"image\" (add a \"command\" to start, a \"url\" to connect to, or an \"image\" to run)",
         ),
         (
             r#"{"command": "a", "url": "http://b"}"#,
-            "2:25: the server \"s\" has both \"command\" and \"url\"; keep one of them, or make two servers",
+            "2:25: the server \"s\" has both \"command\" and \"url\" (keep one of them, or define two servers)",
         ),
         (
             r#"{"url": "http://b", "serverUrl": "http://c"}"#,
-            "2:28: the server \"s\" has both \"url\" and \"serverUrl\"; keep one of them, or make two servers",
+            "2:28: the server \"s\" has both \"url\" and \"serverUrl\" (keep one of them, or define two servers)",
         ),
         (r#"{"command": " "}"#, "2:9: \"command\" is empty"),
         (
             r#"{"command": ["npx", "-y"]}"#,
-            "2:20: \"command\" must be a string, not a list; keep the program here and move the rest to \"args\"",
+            "2:20: \"command\" must be a string, not a list (keep the program here and move the rest to \"args\")",
         ),
         (
             r#"{"url": "example.com/mcp"}"#,
-            "2:9: \"url\" is not a URL; start it with http:// or https:// and a host, without spaces",
+            "2:9: \"url\" is not a URL (start it with http:// or https:// and a host, without spaces)",
         ),
         (
             r#"{"url": "ws://example.com"}"#,
-            "2:9: \"url\" is not a URL; start it with http:// or https:// and a host, without spaces",
+            "2:9: \"url\" is not a URL (start it with http:// or https:// and a host, without spaces)",
         ),
         (
             r#"{"url": "http://127.0.0.1:1#@api.example/mcp"}"#,
@@ -197,39 +191,39 @@ fn transport_problems_are_reported() {
         (r#"{"url": "${env:HOST}\\@api.example"}"#, ODD_ADDRESS),
         (
             r#"{"url": "http:///x"}"#,
-            "2:9: \"url\" is not a URL; start it with http:// or https:// and a host, without spaces",
+            "2:9: \"url\" is not a URL (start it with http:// or https:// and a host, without spaces)",
         ),
         (
             r#"{"image": "-v"}"#,
-            "2:9: \"image\" is not the name of an image; use the notation of the engine, such as \"mcp/time\"",
+            "2:9: \"image\" is not the name of an image (use the notation of the engine, such as \"mcp/time\")",
         ),
         (
             r#"{"command": "a", "headers": {"X": "y"}}"#,
-            "2:25: \"headers\" has no effect for a server with \"command\"; remove it, or pass it to the program through \"env\" or \"args\"",
+            "2:25: \"headers\" has no effect for a server with \"command\" (remove it, or pass it to the program through \"env\" or \"args\")",
         ),
         (
             r#"{"serverUrl": "http://a", "env": {"X": "y"}}"#,
-            "2:34: \"env\" has no effect for a server with \"serverUrl\"; remove it, or send it in \"headers\"",
+            "2:34: \"env\" has no effect for a server with \"serverUrl\" (remove it, or send it in \"headers\")",
         ),
         (
             r#"{"command": "a", "isolation": {"pids": 1}}"#,
-            "2:25: \"isolation\" has no effect for a server with \"command\"; give an \"image\" instead of the \"command\"",
+            "2:25: \"isolation\" has no effect for a server with \"command\" (use \"image\" instead of \"command\")",
         ),
         (
             r#"{"image": "a", "cwd": "/x"}"#,
-            "2:23: \"cwd\" has no effect for a server with \"image\"; give [\"--workdir\", \"DIR\"] as \"runArgs\" in \"isolation\"",
+            "2:23: \"cwd\" has no effect for a server with \"image\" (set \"runArgs\" in \"isolation\" to [\"--workdir\", \"DIR\"])",
         ),
         (
             r#"{"command": "a", "type": "sse"}"#,
-            "2:25: \"sse\" contradicts \"command\"; remove \"type\", or change it to match \"command\"",
+            "2:25: \"sse\" contradicts \"command\" (remove \"type\", or change it to match \"command\")",
         ),
         (
             r#"{"url": "http://a", "type": "stdio"}"#,
-            "2:28: \"stdio\" contradicts \"url\"; remove \"type\", or change it to match \"url\"",
+            "2:28: \"stdio\" contradicts \"url\" (remove \"type\", or change it to match \"url\")",
         ),
         (
             r#"{"url": "http://a", "type": "sse", "transport": "http"}"#,
-            "2:43: \"type\" and \"transport\" contradict each other; keep one of them",
+            "2:43: \"type\" and \"transport\" contradict each other (keep one of them)",
         ),
         (
             r#"{"url": "http://a", "type": "websocket"}"#,
@@ -261,7 +255,7 @@ fn trust_is_a_word_or_a_flag() {
     check_entry(
         r#"{"command": "a", "trust": "alwys"}"#,
         &[
-            "2:34: \"trust\" must be \"first\", \"ask\" or \"always\" or true or false, not \"alwys\"; did you mean \"always\"?",
+            "2:34: \"trust\" must be \"first\", \"ask\" or \"always\" or true or false, not \"alwys\" (did you mean \"always\"?)",
         ],
     );
 }
@@ -271,23 +265,23 @@ fn invalid_values_of_a_server_are_reported() {
     for (entry, expected) in [
         (
             r#"{"command": "a", "enabled": true, "disabled": true}"#,
-            "2:42: \"enabled\" and \"disabled\" contradict each other; keep one of them",
+            "2:42: \"enabled\" and \"disabled\" contradict each other (keep one of them)",
         ),
         (
             r#"{"command": "a", "enabled": "true"}"#,
-            "2:36: \"enabled\" must be true or false, not a string; write it without quotes",
+            "2:36: \"enabled\" must be true or false, not a string (write it without quotes)",
         ),
         (
             r#"{"command": "a", "timeout": 1800}"#,
-            "2:25: 1800 is ambiguous: it may be seconds or milliseconds; replace \"timeout\" with \"requestTimeoutMs\", in milliseconds",
+            "2:25: 1800 is ambiguous: it may be seconds or milliseconds (replace \"timeout\" with \"requestTimeoutMs\", in milliseconds)",
         ),
         (
             r#"{"command": "a", "timeout": 1000}"#,
-            "2:25: 1000 is ambiguous: it may be seconds or milliseconds; replace \"timeout\" with \"requestTimeoutMs\", in milliseconds",
+            "2:25: 1000 is ambiguous: it may be seconds or milliseconds (replace \"timeout\" with \"requestTimeoutMs\", in milliseconds)",
         ),
         (
             r#"{"command": "a", "timeout": 3600}"#,
-            "2:25: 3600 is ambiguous: it may be seconds or milliseconds; replace \"timeout\" with \"requestTimeoutMs\", in milliseconds",
+            "2:25: 3600 is ambiguous: it may be seconds or milliseconds (replace \"timeout\" with \"requestTimeoutMs\", in milliseconds)",
         ),
         (
             r#"{"command": "a", "maxInFlight": 0}"#,
@@ -311,35 +305,35 @@ fn invalid_values_of_a_server_are_reported() {
         ),
         (
             r#"{"command": "a", "tools": {"alow": []}}"#,
-            "2:35: unknown key \"alow\"; did you mean \"allow\"?",
+            "2:35: unknown key \"alow\" (did you mean \"allow\"?)",
         ),
         (
             r#"{"command": "a", "tools": ["a"], "includeTools": ["b"]}"#,
-            "2:41: \"includeTools\" and \"tools\" both list the tools to show; keep one of them",
+            "2:41: \"includeTools\" and \"tools\" both list the tools to show (keep one of them)",
         ),
         (
             r#"{"command": "a", "approve": "write"}"#,
-            "2:36: \"approve\" must be \"never\", \"destructive\", \"writes\" or \"all\", not \"write\"; did you mean \"writes\"?",
+            "2:36: \"approve\" must be \"never\", \"destructive\", \"writes\" or \"all\", not \"write\" (did you mean \"writes\"?)",
         ),
         (
             r#"{"command": "a", "requestTimeout": 5}"#,
-            "2:25: unknown key \"requestTimeout\"; did you mean \"requestTimeoutMs\"?",
+            "2:25: unknown key \"requestTimeout\" (did you mean \"requestTimeoutMs\"?)",
         ),
         (
             r#"{"command": "a", "workingDirectory": "/"}"#,
-            "2:25: unknown key \"workingDirectory\"; did you mean \"cwd\"?",
+            "2:25: unknown key \"workingDirectory\" (did you mean \"cwd\"?)",
         ),
         (
             r#"{"command": "a", "flavour": "sweet"}"#,
-            "2:25: unknown key \"flavour\"; remove it; `switchboard schema` lists the keys",
+            "2:25: unknown key \"flavour\" (remove it; `switchboard schema` lists the keys)",
         ),
         (
             r#"{"command": "a", "cwd": "${secret:../x}"}"#,
-            "2:32: \"../x\" is not a valid name for a secret; use up to 128 letters, digits, _, - and dots, with no dot at the start",
+            "2:32: \"../x\" is not a valid name for a secret (use up to 128 letters, digits, _, - and dots, with no dot at the start)",
         ),
         (
             r#"{"image": "a", "isolation": {"memory": "much"}}"#,
-            "2:37: \"memory\" is not an amount of memory; write it like \"512m\" or \"2g\"",
+            "2:37: \"memory\" is not an amount of memory (write it like \"512m\" or \"2g\")",
         ),
         (
             r#"{"image": "a", "isolation": {"cpus": "all"}}"#,
@@ -351,11 +345,11 @@ fn invalid_values_of_a_server_are_reported() {
         ),
         (
             r#"{"image": "a", "isolation": {"mounts": ["/data"]}}"#,
-            "2:48: a mount needs a source and a target; write \"SOURCE:TARGET\"",
+            "2:48: a mount needs a source and a target (write \"SOURCE:TARGET\")",
         ),
         (
             r#"{"image": "a", "isolation": {"network": ""}}"#,
-            "2:37: \"network\" is empty; write a name, true for the engine's default network, or false for none",
+            "2:37: \"network\" is empty (write a name, true for the engine's default network, or false for none)",
         ),
         (
             r#"{"image": "a", "isolation": {"engine": ""}}"#,
@@ -363,7 +357,7 @@ fn invalid_values_of_a_server_are_reported() {
         ),
         (
             r#"{"image": "a", "isolation": {"volumes": []}}"#,
-            "2:37: unknown key \"volumes\"; did you mean \"mounts\"?",
+            "2:37: unknown key \"volumes\" (did you mean \"mounts\"?)",
         ),
     ] {
         check_entry(entry, &[expected]);
@@ -375,7 +369,7 @@ fn address_reachable_by_others_is_refused() {
     check(
         r#"{"listen": "0.0.0.0:7777"}"#,
         &[
-            "1:2: \"listen\": the gateway listens on loopback addresses only, because it has no TLS and every machine on the network could use its servers; use 127.0.0.1:PORT; to reach it from another machine, use a tunnel or a proxy with TLS",
+            "1:2: \"listen\": the gateway listens on loopback addresses only, because it has no TLS and every machine on the network could use its servers (use 127.0.0.1:PORT; to reach it from another machine, use a tunnel or a proxy with TLS)",
         ],
     );
     check(
@@ -391,7 +385,7 @@ fn provider_needs_kind_and_model() {
         &[
             "1:27: \"provider\" needs \"kind\"",
             "1:27: \"provider\" needs \"model\"",
-            "1:38: unknown reference \"${KEY}\"; write ${env:KEY} for a variable, ${secret:KEY} for a secret, or $${ for a literal ${",
+            "1:38: unknown reference \"${KEY}\" (write ${env:KEY} for a variable, ${secret:KEY} for a secret, or $${ for a literal ${)",
         ],
     );
 }
@@ -402,8 +396,8 @@ fn problems_of_approvals_are_reported() {
         r#"{"approvals": {"tools": "never", "rules": ["ask", {"action": "aks"}, 1e999]}}"#,
         &[
             "1:25: \"tools\" must be \"rules\", \"destructive\", \"writes\" or \"all\", not \"never\"",
-            "1:44: \"rules\": invalid rule \"ask\": it names no tools (write `*` for all); write `ACTION [KIND] SERVER:TOOL [@CLIENT]`, as in `ask files:delete_* @claude*`",
-            "1:51: \"rules\": unknown action \"aks\"; did you mean `ask`?",
+            "1:44: \"rules\": invalid rule \"ask\": it names no tools (write `*` for all) (write `ACTION [KIND] SERVER:TOOL [@CLIENT]`, as in `ask files:delete_* @claude*`)",
+            "1:51: \"rules\": unknown action \"aks\" (did you mean `ask`?)",
             "1:70: this number is too large",
             "1:70: \"rules\": a rule must be a string such as `ask files:delete_*`, or an object",
         ],
@@ -411,9 +405,9 @@ fn problems_of_approvals_are_reported() {
     check(
         r#"{"approvals": {"webhook": {"url": "ftp://a", "secret": "", "on": ["escalate"]}}}"#,
         &[
-            "1:28: \"url\" is not a URL; start it with http:// or https:// and a host, without spaces",
+            "1:28: \"url\" is not a URL (start it with http:// or https:// and a host, without spaces)",
             "1:46: \"secret\" is empty, so the gateway cannot sign messages",
-            "1:67: \"on\" must be \"created\", \"escalated\", \"changed\", \"decided\", \"expired\", \"withdrawn\" or \"delivered\", not \"escalate\"; did you mean \"escalated\"?",
+            "1:67: \"on\" must be \"created\", \"escalated\", \"changed\", \"decided\", \"expired\", \"withdrawn\" or \"delivered\", not \"escalate\" (did you mean \"escalated\"?)",
         ],
     );
     check(
@@ -421,7 +415,7 @@ fn problems_of_approvals_are_reported() {
         &[
             "1:27: \"webhook\" needs \"url\"",
             "1:27: \"webhook\" needs \"secret\"",
-            "1:34: \"on\" must be a list of \"created\", \"escalated\", \"changed\", \"decided\", \"expired\", \"withdrawn\" or \"delivered\", not a string; put it in square brackets",
+            "1:34: \"on\" must be a list of \"created\", \"escalated\", \"changed\", \"decided\", \"expired\", \"withdrawn\" or \"delivered\", not a string (put it in square brackets)",
             "1:56: \"notify\" must be \"auto\" or \"off\", not true or false",
         ],
     );
@@ -460,7 +454,7 @@ fn long_report_is_truncated() {
     assert_eq!(problems.len(), 101);
     assert_eq!(
         problems[100],
-        "switchboard.json:100:1: further problems that are not shown: 400"
+        "switchboard.json:100:1: 400 more problems are not shown"
     );
 }
 
@@ -489,18 +483,18 @@ fn inherited_variables_are_checked() {
     check_entry(
         r#"{"command": "x", "inheritEnv": ["AWS_*", ""]}"#,
         &[
-            r#"2:40: "AWS_*" is not a valid variable name; write one name, such as "KUBECONFIG""#,
-            r#"2:49: "" is not a valid variable name; write one name, such as "KUBECONFIG""#,
+            r#"2:40: "AWS_*" is not a valid variable name (write one name, such as "KUBECONFIG")"#,
+            r#"2:49: "" is not a valid variable name (write one name, such as "KUBECONFIG")"#,
         ],
     );
     check_entry(
         r#"{"image": "x", "inheritEnv": ["TZ"]}"#,
         &[
-            r#"2:23: "inheritEnv" has no effect for a server with "image"; set the variable in "env", such as {"TZ": "${env:TZ}"}"#,
+            r#"2:23: "inheritEnv" has no effect for a server with "image" (set the variable in "env", such as {"TZ": "${env:TZ}"})"#,
         ],
     );
     check_entry(
         r#"{"url": "http://h/", "inheritEnv": true}"#,
-        &[r#"2:29: "inheritEnv" has no effect for a server with "url"; remove it"#],
+        &[r#"2:29: "inheritEnv" has no effect for a server with "url" (remove it)"#],
     );
 }

@@ -120,7 +120,7 @@ fn a_webhook() {
     let missing = webhook.resolve(Path::new("/none"), &env).unwrap_err();
     assert_eq!(
         told(&missing),
-        "approvals.webhook.secret: cannot read the secret hook; `switchboard secret set hook` stores it in /none/hook"
+        "approvals.webhook.secret: the secret `hook` does not exist; store it with `switchboard secret set hook`"
     );
 }
 
@@ -160,44 +160,44 @@ fn failed_references_are_reported() {
     for (entry, expected) in [
         (
             r#"{"command": "a", "env": {"TOKEN": "${env:NONE}"}}"#,
-            "server \"s\", env.TOKEN: the variable NONE is not set; set it in the environment of the gateway".to_owned(),
+            "server `s`, env.TOKEN: the variable NONE is not set; set it in the environment of the gateway".to_owned(),
         ),
         (
             r#"{"command": "a", "args": ["x", "${env:BYTES}"]}"#,
-            "server \"s\", args[1]: the variable BYTES is not UTF-8 text; set it to UTF-8 text".to_owned(),
+            "server `s`, args[1]: the variable BYTES is not UTF-8 text; set it to UTF-8 text".to_owned(),
         ),
         (
             r#"{"url": "http://a", "headers": {"X-Key": "${secret:none}"}}"#,
-            format!("server \"s\", headers.X-Key: cannot read the secret none; `switchboard secret set none` stores it in {shown}/none"),
+            "server `s`, headers.X-Key: the secret `none` does not exist; store it with `switchboard secret set none`".to_owned(),
         ),
         (
             r#"{"url": "http://a/${secret:open}"}"#,
-            format!("server \"s\", url: other users can read the secret open (mode 640); run `chmod 600 {shown}/open`"),
+            format!("server `s`, url: other users can read the secret `open` (mode 640); run `chmod 600 {shown}/open`"),
         ),
         (
             r#"{"command": "a", "cwd": "${secret:empty}"}"#,
-            format!("server \"s\", cwd: the secret empty is empty; write the secret to {shown}/empty again"),
+            format!("server `s`, cwd: the secret `empty` is empty; write the secret to {shown}/empty again"),
         ),
         (
             r#"{"command": "${secret:bytes}"}"#,
-            format!("server \"s\", command: the secret bytes is not UTF-8 text; write the secret to {shown}/bytes again"),
+            format!("server `s`, command: the secret `bytes` is not UTF-8 text; write the secret to {shown}/bytes again"),
         ),
         (
             r#"{"image": "${secret:zero}"}"#,
-            format!("server \"s\", image: the secret zero contains a zero byte; write the secret to {shown}/zero again"),
+            format!("server `s`, image: the secret `zero` contains a NUL byte; write the secret to {shown}/zero again"),
         ),
         (
             r#"{"image": "${secret:long}"}"#,
-            format!("server \"s\", image: the secret long is longer than 64 KiB; write the secret to {shown}/long again"),
+            format!("server `s`, image: the secret `long` is longer than 64 KiB; write the secret to {shown}/long again"),
         ),
         (
             r#"{"image": "a", "isolation": {"mounts": ["${secret:folder}:/x"]}}"#,
-            format!("server \"s\", isolation.mounts[0]: the secret folder is not a regular file; write the secret to {shown}/folder again"),
+            format!("server `s`, isolation.mounts[0]: the secret `folder` is not a regular file; write the secret to {shown}/folder again"),
         ),
     ] {
         let error = resolve(&server(entry), path).unwrap_err();
         assert_eq!(told(&error), expected);
-        assert_eq!(error.source().is_some(), entry.contains(":none"), "{error:?}");
+        assert!(error.source().is_none(), "{error:?}");
     }
 }
 
@@ -226,7 +226,7 @@ fn unparsed_reference_is_checked() {
     line.args.push("${secret:../../token}".to_owned());
     assert_eq!(
         told(&resolve(&made, Path::new("/none")).unwrap_err()),
-        "server \"s\", args[0]: \"../../token\" is not a valid name for a secret; use up to 128 letters, digits, _, - and dots, with no dot at the start"
+        "server `s`, args[0]: \"../../token\" is not a valid name for a secret; use up to 128 letters, digits, _, - and dots, with no dot at the start"
     );
 }
 

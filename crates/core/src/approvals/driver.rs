@@ -101,7 +101,7 @@ enum Doing {
 
 /// Pause between attempts to load the requests of an earlier run.
 const LOAD_AGAIN: Duration = Duration::from_millis(500);
-const BROKEN: &str = "the gateway failed while it handled this request; its log has the details";
+const BROKEN: &str = "the gateway failed to handle this request; its log has the details";
 /// The longest time that a caller waits for a write to the disk.
 const WRITE_WITHIN: Duration = Duration::from_secs(10);
 /// The most background tasks at which a doubtful write is still awaited.
@@ -276,7 +276,7 @@ impl Driver {
                 if !lost.is_empty() {
                     tracing::warn!(
                         count = lost.len(),
-                        "The store lacks remembered denials that rules.json has; the gateway restores them."
+                        "The store is missing remembered denials that rules.json has; the gateway restores them."
                     );
                     tokio::spawn(keep(approvals.deps.store.clone(), lost));
                 }
@@ -427,7 +427,7 @@ async fn write(store: Store, record: Arc<Record>, why: Change, noted: Noted, now
     let mut writing = tokio::spawn(async move { to.write(changes).await });
     let Ok(written) = timeout(WRITE_WITHIN, &mut writing).await else {
         SLOW.report(|missed| {
-            tracing::error!(approval = %record.id, missed, "Recording the outcome of an approval request takes too long.");
+            tracing::error!(approval = %record.id, missed, "Recording the outcome of an approval request is taking too long.");
         });
         return Done::Doubtful(record, "the disk is too slow".into(), Some(writing));
     };

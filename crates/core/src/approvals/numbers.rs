@@ -95,7 +95,7 @@ impl Numbers {
         head(
             "switchboard_approvals_waiting",
             "gauge",
-            "Approval requests that wait for an approver.",
+            "Pending approval requests.",
             &plain(number(&self.waiting)),
         );
         text

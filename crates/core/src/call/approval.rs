@@ -101,11 +101,14 @@ impl CallContext<'_> {
 
     async fn judged(&self, kind: Kind, mut pass: Pass, record: &mut Record) -> Result<Pass, Error> {
         let (server, name) = (&self.upstream.name, &self.outgoing.name);
+        let done = self.done(kind);
         let unasked = |why: &str| Error::Unasked {
             server: Arc::clone(server),
+            tool: Arc::clone(name),
+            done,
             why: why.into(),
         };
-        until_rules_are_known(self.core, server).await?;
+        until_rules_are_known(self.core, server, name, done).await?;
         let completes = self.outgoing.method == method::COMPLETE;
         let (subject, arguments) = self.subject(kind, pass.params.as_ref());
         let definition = match kind {
@@ -117,12 +120,6 @@ impl CallContext<'_> {
             arguments: arguments.as_ref(),
             annotations: hints(definition.as_ref()),
             ..case(self.caller, server, &subject)
-        };
-        let done = match kind {
-            _ if completes => "completed",
-            Kind::Resource => "read",
-            Kind::Prompt => "given",
-            _ => "called",
         };
         let verdict = self
             .core
@@ -230,9 +227,19 @@ impl CallContext<'_> {
         // Rules match names, so a tool that the server accepts without listing it would escape
         // them.
         definition.map(|tool| tool.raw().clone()).ok_or_else(|| {
-            let message = format!("server '{server}' offers no tool '{}'", cut(tool));
+            let message = format!("server `{server}` offers no tool `{}`", cut(tool));
             Error::invalid_params(message)
         })
+    }
+
+    /// The verb for the request, such as `called`.
+    fn done(&self, kind: Kind) -> &'static str {
+        match kind {
+            _ if self.outgoing.method == method::COMPLETE => "completed",
+            Kind::Resource => "read",
+            Kind::Prompt => "given",
+            _ => "called",
+        }
     }
 
     /// The question for the approver; an error if it could not show the whole request.
@@ -245,6 +252,8 @@ impl CallContext<'_> {
     ) -> Result<Ask, Error> {
         let unasked = |why: &str| Error::Unasked {
             server: Arc::clone(&self.upstream.name),
+            tool: Arc::clone(&self.outgoing.name),
+            done: self.done(kind),
             why: why.into(),
         };
         if let Some(arguments) = &arguments {
@@ -362,7 +371,7 @@ fn answered_only(params: &Raw, asked: &[String]) -> Result<(), Error> {
         None => Ok(()),
         Some((name, _)) => {
             let message = format!(
-                "`inputResponses` answers '{}', which is not an open question",
+                "`inputResponses` answers `{}`, which is not an open question",
                 cut(name)
             );
             Err(Error::invalid_params(message))
@@ -431,7 +440,7 @@ pub async fn may_watch(
     if core.approvals.policy().is_quiet(Kind::Resource) {
         return Ok(());
     }
-    until_rules_are_known(core, server).await?;
+    until_rules_are_known(core, server, uri, "watched").await?;
     let verdict = judged_resource(core, caller, server, uri);
     match verdict.action {
         Action::Allow => Ok(()),
@@ -447,6 +456,8 @@ pub async fn may_watch(
         }
         Action::Ask => Err(Error::Unasked {
             server: Arc::clone(server),
+            tool: uri.into(),
+            done: "watched",
             why: format!(
                 "subscriptions cannot ask for approval; a more specific rule, such as `allow resources {server}:{uri}`, allows them"
             )
@@ -497,11 +508,19 @@ pub(super) fn record_denied(
     });
 }
 
-/// Waits until the remembered decisions are loaded.
-pub(super) async fn until_rules_are_known(core: &Core, server: &Arc<str>) -> Result<(), Error> {
+/// Waits until the remembered decisions are loaded. The error names the request: the server, the tool and
+/// the verb, such as `called`.
+pub(super) async fn until_rules_are_known(
+    core: &Core,
+    server: &Arc<str>,
+    tool: &str,
+    done: &'static str,
+) -> Result<(), Error> {
     let known = core.approvals.until_rules_are_known().await;
     known.map_err(|why| Error::Unasked {
         server: Arc::clone(server),
+        tool: tool.into(),
+        done,
         why: why.into(),
     })
 }

@@ -52,7 +52,7 @@ pub(crate) async fn may_pass(
         for known in live_catalog.offered_as(server, kind, name) {
             if !live_catalog.lists(server, kind, &known) {
                 // Held back, or hidden by the settings.
-                let message = format!("server '{server}' offers nothing named '{}'", cut(name));
+                let message = format!("server `{server}` offers nothing named `{}`", cut(name));
                 return Err(Error::invalid_params(message));
             }
             items.push((kind, known));
@@ -64,7 +64,7 @@ pub(crate) async fn may_pass(
         return Ok(());
     }
     drop(policy);
-    until_rules_are_known(core, server).await?;
+    until_rules_are_known(core, server, method, "called").await?;
     let judge = |case: &Case<'_>| {
         let approvals = &core.approvals;
         approvals.policy().judge(case, approvals.now())
@@ -114,6 +114,8 @@ pub(crate) async fn may_pass(
         None => Ok(()),
         Some((subject, _)) => Err(Error::Unasked {
             server: Arc::clone(server),
+            tool: (*subject).into(),
+            done: "called",
             why: format!(
                 "requests of extensions cannot ask for approval; a more specific rule, such as `allow {server}:{}`, allows them",
                 cut(subject)

@@ -79,7 +79,7 @@ pub(crate) async fn judge(
 /// A denial as it is sent to the server, without the rule, which servers must not read.
 pub(crate) fn untold(error: ErrorObject) -> ErrorObject {
     if error.code == REJECTED {
-        return ErrorObject::new(REJECTED, "a rule denies it");
+        return ErrorObject::new(REJECTED, "denied by a rule");
     }
     error
 }

@@ -124,7 +124,7 @@ struct Waits<'a> {
 impl Waits<'_> {
     /// Holds a client that has come back, for at most [`HOLD`].
     async fn hold(&self, mut running: Running, client: &Client) -> Result<Raw, Error> {
-        let words = "the call is in progress, or waits for an approver";
+        let words = "the call is in progress, or is waiting for an approver";
         match timeout(HOLD, client.wait(words, &mut running.0)).await {
             // The call ends with the gateway and starts from scratch in the next one. Tell the
             // client to come back there.

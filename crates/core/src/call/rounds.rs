@@ -294,7 +294,7 @@ async fn gather(
             (Answerer::Client, Guest::Legacy { .. }) => {
                 let Some(backchannel) = context.outgoing.backchannel.cloned() else {
                     return Err(
-                        "it asks for input, but this client does not take questions".to_owned()
+                        "it asks for input, but this client does not accept questions".to_owned(),
                     );
                 };
                 let server = Arc::clone(&context.upstream.name);

@@ -36,7 +36,8 @@ pub(super) async fn check(
     let Some(given) = params.distinct_member(&[ANSWERS]).map_err(unclear)? else {
         return Ok(());
     };
-    until_rules_are_known(context.core, &context.upstream.name).await?;
+    let (server, name) = (&context.upstream.name, &context.outgoing.name);
+    until_rules_are_known(context.core, server, name, "called").await?;
     if !context.rules_answers() {
         return Ok(());
     }
@@ -88,7 +89,7 @@ async fn check_update(
     for (key, _) in given {
         let question = questions.iter().find(|(asked, _)| *asked == key);
         let (_, question) = question.ok_or_else(|| {
-            let message = format!("the task has no open question '{}'", cut(&key));
+            let message = format!("the task has no open question `{}`", cut(&key));
             Error::invalid_params(message)
         })?;
         let judged = judge(context, question).await.map_err(refused)?;

@@ -148,7 +148,7 @@ impl Core {
     /// Reports a configuration file that was changed and cannot be applied. The previous
     /// configuration stays in force.
     pub fn refuse_config(&self, problem: &str) {
-        tracing::error!(%problem, "The configuration has changed, but the gateway does not apply it.");
+        tracing::error!(%problem, "Cannot apply the changed configuration; the gateway keeps the previous one.");
         let told = scrub::shared(problem.into());
         self.configuration.set_problem(Some(told));
         self.events.tell("config.refused", || ConfigEvent {

@@ -272,7 +272,7 @@ fn cut(
         Err(error) => {
             static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
             TOLD.report(|missed| {
-                tracing::warn!(error = %with_hint(&error, error.hint()), missed, "Cannot store a long result, so the gateway passes it on whole.");
+                tracing::warn!(error = %with_hint(&error, error.hint()), missed, "Cannot store a long result, so the gateway passes it on in full.");
             });
             None
         }

@@ -114,7 +114,7 @@ fn introduce(core: &Core, view: &View, client: Revision) -> Result<Introduction,
         });
     };
     if core.upstream(name).is_none() {
-        let message = format!("there is no server '{}'", cut(name));
+        let message = format!("there is no server `{}`", cut(name));
         return Err(Error::invalid_params(message));
     }
     let offers = catalog.server(name).map(|part| Arc::clone(part.offers()));

@@ -309,7 +309,7 @@ impl Dispatch<'_> {
         let servers = self.core.upstreams();
         let names: Vec<&str> = servers.keys().map(String::as_str).take(50).collect();
         tool_result::error(&format!(
-            "There is no server \"{}\". The servers are: {}.",
+            "There is no server `{}`. The servers are: {}.",
             cut(name),
             names.join(", ")
         ))
@@ -363,9 +363,9 @@ fn no_tool(catalog: &Catalog, name: &str) -> Raw {
     let near = catalog
         .suggest_tool(name)
         .and_then(|exposed| for_models(catalog, exposed))
-        .map(|tool| format!("did you mean \"{}:{}\"? ", tool.server(), tool.name()));
+        .map(|tool| format!("did you mean `{}:{}`? ", tool.server(), tool.name()));
     tool_result::error(&format!(
-        "There is no tool \"{}\"; {}retrieve_tools finds tools by what they do.",
+        "There is no tool `{}`; {}retrieve_tools finds tools by what they do.",
         cut(name),
         near.unwrap_or_default()
     ))

@@ -1,5 +1,7 @@
 //! Properties of the whole REST interface: authentication, unknown paths, errors.
 
+use std::{fs, path::Path};
+
 use serde_json::{Value, json};
 use switchboard_config::Home;
 
@@ -128,7 +130,7 @@ async fn readiness_names_parts_with_the_token_only() {
 #[tokio::test]
 async fn broken_store_makes_the_gateway_unready() {
     // A directory in its place, from which no database can be opened.
-    let block = |home: &Home| std::fs::create_dir(home.database()).unwrap();
+    let block = |home: &Home| fs::create_dir(home.database()).unwrap();
     let rig = Rig::prepared(json!({}), block).await;
     let failed = |answer: &Value| {
         let parts = answer["parts"].as_array().unwrap();
@@ -213,8 +215,23 @@ async fn status_shows_the_gateway_and_its_servers() {
     rig.stop().await;
 }
 
+/// The names and types in the metrics page of the book, sorted.
+fn documented_metrics() -> Vec<(String, String)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/metrics.md");
+    let page = fs::read_to_string(path).unwrap();
+    let rows = page.lines().filter_map(|line| {
+        let (name, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
+        let kind = rest.split(" |").next()?;
+        let is_type = matches!(kind, "counter" | "gauge" | "histogram");
+        is_type.then(|| (name.to_owned(), kind.to_owned()))
+    });
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_unstable();
+    rows
+}
+
 #[tokio::test]
-async fn metrics_are_in_prometheus_format() {
+async fn metrics_match_the_page_of_the_book() {
     let rig =
         Rig::with(json!({ "a": fixture(), "off": { "command": "x", "enabled": false } })).await;
     assert_eq!(rig.call("a:echo", json!({})).await.status, 200);
@@ -249,14 +266,13 @@ async fn metrics_are_in_prometheus_format() {
     if cfg!(target_os = "linux") {
         assert!(resident.unwrap().parse::<u64>().unwrap() > 1_000_000);
     }
-    let mut names = std::collections::HashSet::new();
-    for line in answer
-        .body
-        .lines()
-        .filter(|line| line.starts_with("# TYPE"))
-    {
-        assert!(names.insert(line), "{line} twice");
-    }
+    let types = answer.body.lines().filter_map(|line| {
+        let (name, kind) = line.strip_prefix("# TYPE ")?.split_once(' ')?;
+        Some((name.to_owned(), kind.to_owned()))
+    });
+    let mut types: Vec<_> = types.collect();
+    types.sort_unstable();
+    assert_eq!(types, documented_metrics());
     rig.stop().await;
 }
 

@@ -31,7 +31,7 @@ async fn tools_have_their_definitions_verbatim() {
     let list = rig.get("/api/v1/tools?server=b").await.json();
     assert_eq!(list, json!({ "tools": [], "starting": ["b"] }));
     let detail = rig.get("/api/v1/tools?server=B%20").await.problem(404);
-    assert!(detail.contains("did you mean \"b\"?"), "{detail}");
+    assert!(detail.contains("did you mean `b`?"), "{detail}");
     let detail = rig.get("/api/v1/tools?sever=a").await.problem(400);
     assert!(detail.contains("unknown field `sever`"), "{detail}");
     rig.stop().await;
@@ -81,10 +81,10 @@ async fn server_name_may_contain_a_colon() {
 async fn unknown_tool_gets_a_suggestion() {
     let rig = Rig::with(json!({ "a": fixture() })).await;
     for (name, meant) in [
-        ("a:ecko", "did you mean \"a:echo\"?"),
-        ("a__ecko", "did you mean \"a:echo\"?"),
-        ("b:echo", "did you mean \"a:echo\"?"),
-        ("echo", "did you mean \"a:echo\"?"),
+        ("a:ecko", "did you mean `a:echo`?"),
+        ("a__ecko", "did you mean `a:echo`?"),
+        ("b:echo", "did you mean `a:echo`?"),
+        ("echo", "did you mean `a:echo`?"),
         ("a:something-else-entirely", "`switchboard tools`"),
         ("weather", "`switchboard tools`"),
         ("", "`switchboard tools`"),
@@ -133,7 +133,11 @@ async fn each_kind_of_failure_has_its_status() {
     assert!(detail.contains("requestTimeoutMs"), "{detail}");
 
     let answer = rig.call("dying:die", json!({})).await;
-    assert!(answer.problem(502).contains("lost during the call"));
+    assert!(
+        answer
+            .problem(502)
+            .contains("the connection to server `dying` was lost")
+    );
     assert_eq!(answer.json().get("code"), None, "only servers have codes");
 
     let answer = rig.call("mute:anything", json!({})).await;

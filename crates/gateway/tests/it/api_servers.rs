@@ -47,10 +47,7 @@ async fn unknown_server_gets_a_suggestion() {
         ("POST", "/api/v1/servers/fils/disable"),
     ] {
         let detail = rig.ask(verb, path, None).await.problem(404);
-        assert!(
-            detail.contains("\"fils\"; did you mean \"files\"?"),
-            "{detail}"
-        );
+        assert!(detail.contains("`fils`; did you mean `files`?"), "{detail}");
     }
     let detail = rig.get("/api/v1/servers/weather").await.problem(404);
     assert!(detail.contains("`switchboard list`"), "{detail}");
@@ -62,11 +59,11 @@ async fn unknown_server_gets_a_suggestion() {
 async fn hint_is_separate_from_the_detail() {
     let rig = Rig::with(json!({ "files; x": { "command": "x", "enabled": false } })).await;
     let problem = rig.get("/api/v1/servers/fils;%20x").await.json();
-    assert_eq!(problem["detail"], "there is no server \"fils; x\"");
-    assert_eq!(problem["hint"], "did you mean \"files; x\"?");
+    assert_eq!(problem["detail"], "there is no server `fils; x`");
+    assert_eq!(problem["hint"], "did you mean `files; x`?");
     let body = json!({ "name": "files; x:some", "arguments": {} });
     let problem = rig.post("/api/v1/tools/call", &body).await.json();
-    assert_eq!(problem["detail"], "server 'files; x' is disabled");
+    assert_eq!(problem["detail"], "server `files; x` is disabled");
     let hint = problem["hint"].as_str().unwrap();
     assert!(
         hint.starts_with("enable it with `switchboard enable "),
@@ -126,7 +123,7 @@ async fn changes_of_servers_are_written_to_the_file() {
     assert_eq!(held["state"], "parked", "{held}");
     assert_eq!(held["reason"], "waiting for approval to start");
     let detail = rig.call("a b:echo", json!({})).await.json().to_string();
-    assert!(detail.contains("is held until it is approved"), "{detail}");
+    assert!(detail.contains("is held until you approve it"), "{detail}");
     let trust = rig.get("/api/v1/trust").await.json();
     let start = &trust["servers"][0]["start"];
     let program = start["program"].as_str().unwrap();
@@ -150,10 +147,7 @@ async fn changes_of_servers_are_written_to_the_file() {
     rig.until_known("a%20b").await;
 
     let detail = rig.post("/api/v1/servers", &new).await.problem(409);
-    assert!(
-        detail.contains("the server \"a b\" already exists"),
-        "{detail}"
-    );
+    assert!(detail.contains("server `a b` already exists"), "{detail}");
 
     for _ in 0..2 {
         let answer = rig.ask("POST", "/api/v1/servers/a%20b/disable", None).await;

@@ -108,7 +108,11 @@ async fn clients_without_token_leave_room_for_suspended_calls() {
     let mut refused = None;
     for _ in 0..32 {
         let answer = stranger.ask("tools/call", params.clone()).await.text;
-        refused = refused.or_else(|| answer.contains("too many calls wait").then_some(answer));
+        refused = refused.or_else(|| {
+            answer
+                .contains("too many calls are waiting")
+                .then_some(answer)
+        });
     }
     assert!(refused.is_some());
     let owner = Web::open_able(&rig, path, "2026-07-28", true, able).await;

@@ -259,7 +259,7 @@ async fn other_file_after_approval_is_held_again() {
     fs::rename(&hidden, late.path().join("tool")).unwrap();
     rig.ask("POST", "/api/v1/servers/s/restart", None).await;
     let reason = parked(&rig).await;
-    let says = "its command resolves to another file than was approved";
+    let says = "its command resolves to a different file than the approved one";
     assert!(reason.contains(says), "{reason}");
     let again = asked(&rig, "tool").await;
     let seen = &again["request"]["start"]["settings"]["file"];
@@ -299,7 +299,7 @@ async fn file_that_was_missing_at_approval_is_held() {
     fs::rename(&hidden, &tool).unwrap();
     rig.ask("POST", "/api/v1/servers/s/restart", None).await;
     let reason = parked(&rig).await;
-    assert!(reason.contains("resolves to another file"), "{reason}");
+    assert!(reason.contains("resolves to a different file"), "{reason}");
     // The approval alone starts it.
     let again = asked(&rig, "tool").await;
     rig.decided(&again["id"], "approve", json!({})).await;

@@ -321,7 +321,7 @@ async fn unknown_tool_gets_a_suggestion() {
     for name in ["s:ordr", "s__ordr"] {
         let text = pipe.refusal("call_tool", json!({ "name": name })).await;
         assert!(text.contains(name), "{text}");
-        assert!(text.contains("\"s:order\""), "{text}");
+        assert!(text.contains("`s:order`"), "{text}");
         assert!(text.contains("retrieve_tools"), "{text}");
     }
     for name in ["", ":", "__", "nobody:x", "s:"] {

@@ -164,13 +164,13 @@ async fn unlisted_tools_are_not_called() {
     rig.until_tools("s", 2).await;
     let mut pipe = Pipe::open(&rig, server("s")).await;
     let said = pipe.refusal("backdoor", json!({})).await;
-    assert!(said.contains("offers no tool 'backdoor'"), "{said}");
+    assert!(said.contains("offers no tool `backdoor`"), "{said}");
     let answer = pipe
         .ask("prompts/get", json!({ "name": "secret" }))
         .await
         .json;
     let said = refusal_of(&answer);
-    assert!(said.contains("offers no prompt 'secret'"), "{said}");
+    assert!(said.contains("offers no prompt `secret`"), "{said}");
     assert_eq!(stage.calls(), 0, "{:?}", stage.asked());
     rig.stop().await;
 }
@@ -234,7 +234,7 @@ async fn failed_list_is_reported_once() {
     let status = rig.until(path, is_known).await;
     let failed = json!([{
         "list": "tools/list",
-        "reason": "the server answered with error -32603; it last said: the list is broken",
+        "reason": "the server responded with error -32603; its last message: the list is broken",
     }]);
     assert_eq!(status["failedLists"], failed);
     let part = |status: &Value| {

@@ -78,7 +78,7 @@ async fn unapproved_server_shows_nothing() {
         ("call_tool", json!({ "name": "s:never_heard_of" })),
     ] {
         let text = pipe.refusal(call.0, call.1).await;
-        assert!(text.contains("until it is approved"), "{text}");
+        assert!(text.contains("until the user approves it"), "{text}");
     }
     let asked = stage.asked();
     for method in [
@@ -122,7 +122,7 @@ async fn approved_server_is_shown() {
     assert!(!names.contains(&"s__burn".to_owned()), "{names:?}");
     assert!(names.contains(&"s__paint".to_owned()), "{names:?}");
     let text = pipe.refusal("s__burn", json!({})).await;
-    assert!(text.contains("until it is approved"), "{text}");
+    assert!(text.contains("until the user approves it"), "{text}");
     assert_eq!(stage.calls(), 1);
     rig.stop().await;
 }
@@ -170,7 +170,7 @@ async fn invisible_text_is_held_at_first_sight() {
         let mut pipe = Pipe::open(&rig, direct()).await;
         assert!(!pipe.tools().await.contains(&"s__paint".to_owned()));
         let text = pipe.refusal("s__paint", json!({})).await;
-        assert!(text.contains("until it is approved"), "{text}");
+        assert!(text.contains("until the user approves it"), "{text}");
         let mut own = Pipe::open(&rig, server("s")).await;
         own.refusal("paint", json!({})).await;
         assert_eq!(stage.calls(), 0);
@@ -242,7 +242,7 @@ async fn damaged_pins_hold_everything_of_stopped_server() {
     let rig = with_pins(&stage, stage.lazy_entry(), b"{").await;
     let mut pipe = Pipe::open(&rig, direct()).await;
     let refused = pipe.refusal("s__paint", json!({})).await;
-    assert!(refused.contains("until it is approved"), "{refused}");
+    assert!(refused.contains("until the user approves it"), "{refused}");
     assert_eq!(pipe.tools().await.len(), 2, "the gateway's own");
     assert_eq!(stage.calls(), 0);
     rig.stop().await;
@@ -369,7 +369,7 @@ async fn stale_and_unfounded_decisions_are_refused() {
         let decided = json!({ "tool": "paint", "fingerprint": first["fingerprint"] });
         let detail = rig.post(&path, &decided).await.problem(409);
         assert!(
-            detail.contains("paint") && detail.contains("look"),
+            detail.contains("paint") && detail.contains("review"),
             "{detail}"
         );
         for tool in ["cook", "never_heard_of"] {

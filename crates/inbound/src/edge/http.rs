@@ -142,7 +142,8 @@ pub(crate) async fn read(
             (StatusCode::REQUEST_TIMEOUT, message)
         }
         Unread::Crowded => {
-            let message = "too many long requests arrive at once; try again later".to_owned();
+            let message =
+                "too many large requests are arriving at once; try again later".to_owned();
             (StatusCode::SERVICE_UNAVAILABLE, message)
         }
     };

@@ -120,7 +120,7 @@ impl BatchAnswers {
             return self.push(answer);
         }
         let message = format!(
-            "the response does not fit: the responses to one batch are limited to {BATCH_BYTES} bytes; send the request alone"
+            "the response is too long: the responses to one batch are limited to {BATCH_BYTES} bytes; send the request alone"
         );
         let error = ErrorObject::new(code::INTERNAL, message);
         self.refuse(Some(id), &error);
@@ -186,7 +186,7 @@ mod tests {
             rest.starts_with(r#",{"jsonrpc":"2.0","id":2,"error""#),
             "{rest}"
         );
-        assert!(rest.contains("does not fit"), "{rest}");
+        assert!(rest.contains("is too long"), "{rest}");
         assert_eq!(BatchAnswers::default().into_message(), None);
     }
 

@@ -21,7 +21,7 @@ impl From<Error> for Problem {
         let new = |status| Self::new(status, &*detail).maybe_hint(hint.as_deref().map(Into::into));
         match failure {
             Error::Answered(error) => {
-                let detail = format!("the server answered with an error: {}", error.message);
+                let detail = format!("the server responded with an error: {}", error.message);
                 Self::new(StatusCode::BAD_GATEWAY, detail).with(|body| {
                     body.code = Some(error.code);
                     body.message = Some(error.message);
@@ -118,9 +118,7 @@ pub fn configuration(status: StatusCode, error: &ConfigError) -> Problem {
     let problem = match error {
         ConfigError::Invalid { problems } => Problem::new(status, error.to_string())
             .with(|body| body.problems = Some(list(problems))),
-        ConfigError::Read { source, .. } => {
-            Problem::new(status, format!("{error} (the system says: {source})"))
-        }
+        ConfigError::Read { source, .. } => Problem::new(status, format!("{error}: {source}")),
         ConfigError::Unsafe { .. } => Problem::new(status, error.to_string()),
     };
     problem.maybe_hint(error.hint())
@@ -147,7 +145,7 @@ pub fn refuse_if_stopping(core: &Core) -> Result<(), Problem> {
     if core.lifecycle.is_stopping() {
         let detail = "the gateway is stopping and accepts no more changes";
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
-            .hint("start the gateway again, then retry"));
+            .hint("try again when the gateway is running again"));
     }
     Ok(())
 }

@@ -27,8 +27,7 @@ use crate::{
 };
 use calls::Entry;
 
-/// The beginning of the failure reason of a server whose handshake took longer than
-/// [`Settings::handshake_timeout`].
+/// The beginning of the failure reason of a server whose handshake took too long.
 pub const NO_HANDSHAKE: &str = "no handshake within";
 
 /// A connection to one server. The [crate documentation](crate) explains how to drive it.
@@ -379,7 +378,10 @@ impl Machine {
             )),
             None => Arc::from(reason),
         };
-        let wrote = said.or(garbage);
+        let wrote = match (garbage, said) {
+            (Some(garbage), Some(said)) => Some(format!("{garbage}\n{said}").into()),
+            (garbage, said) => garbage.or(said),
+        };
         self.last_failure = Some(Arc::clone(&reason));
         if matches!(self.phase, Phase::Ready(_)) {
             let reason = Arc::clone(&reason);

@@ -1,5 +1,7 @@
 //! Advice about the setting to change, derived from the reason of a failed start.
 
+use std::borrow::Cow;
+
 use switchboard_client::NO_HANDSHAKE;
 use switchboard_config::{Server, Transport};
 
@@ -25,15 +27,14 @@ const CERTIFICATES: [(&str, &str); 8] = [
     ("BadEncoding", "it cannot be parsed"),
 ];
 const CERTIFICATE: &str = "invalid peer certificate: ";
+const OWN_AUTHORITY: &str = "if it is your own, start the gateway with SSL_CERT_FILE set to a file \
+                             with the certificate of its authority";
 
-/// A reason in the gateway's own words, with advice if there is any.
-pub(super) fn advised(reason: &str, server: &Server) -> String {
-    if let Some(reason) = of_certificate(reason) {
-        return reason;
-    }
-    match advice(reason, server) {
-        Some(advice) => format!("{reason}; {advice}"),
-        None => reason.to_owned(),
+/// A reason in the gateway's own words, and advice if there is any.
+pub(super) fn advised<'a>(reason: &'a str, server: &Server) -> (Cow<'a, str>, Option<String>) {
+    match of_certificate(reason) {
+        Some(reason) => (reason.into(), Some(OWN_AUTHORITY.to_owned())),
+        None => (reason.into(), advice(reason, server)),
     }
 }
 
@@ -46,8 +47,7 @@ fn of_certificate(reason: &str) -> Option<String> {
     // An unknown error is shown verbatim.
     let what = known.map_or_else(|| found.to_owned(), |(_, words)| (*words).to_owned());
     Some(format!(
-        "{before}the server's certificate is not trusted: {what}; if it is your own, set \
-         SSL_CERT_FILE to a file with the certificate of its authority, and restart the gateway"
+        "{before}the server's certificate is not trusted: {what}"
     ))
 }
 
@@ -60,7 +60,7 @@ fn advice(reason: &str, server: &Server) -> Option<String> {
     };
     // Servers with protection against DNS rebinding accept only one host name.
     let is_turned_away = reason.contains("HTTP 403") || reason.contains("HTTP 421");
-    if !is_turned_away || reason.contains("wants credentials") {
+    if !is_turned_away || reason.contains("requires credentials") {
         return None;
     }
     let origin = switchboard_redact::origin(&remote.url);
@@ -71,8 +71,8 @@ fn advice(reason: &str, server: &Server) -> Option<String> {
     };
     let (written, other) = LOOPBACK.into_iter().find(|(name, _)| is_host(name))?;
     Some(format!(
-        "if the server accepts another host name only, write `{other}` instead of `{written}` in \
-         its `url`"
+        "if the server accepts only one host name, use `{other}` instead of `{written}` in its \
+         `url`"
     ))
 }
 
@@ -86,24 +86,21 @@ mod tests {
     fn certificate_errors_are_explained_in_words() {
         let said = |found: &str| of_certificate(&format!("cannot connect: {CERTIFICATE}{found}"));
         for (found, words) in [
-            ("UnknownIssuer", "not a trusted authority; if"),
-            ("Other(OtherError(CaUsedAsEndEntity))", "self-signed; if"),
-            ("ExpiredContext { time: 1 }", "has expired; if"),
+            ("UnknownIssuer", "not a trusted authority"),
+            ("Other(OtherError(CaUsedAsEndEntity))", "self-signed"),
+            ("ExpiredContext { time: 1 }", "has expired"),
             (
                 "NotValidForNameContext { expected: 1 }",
-                "for another host name; if",
+                "for another host name",
             ),
-            ("Strange", "not trusted: Strange; if"),
+            ("Strange", "not trusted: Strange"),
         ] {
             let said = said(found).unwrap();
             assert!(
                 said.starts_with("cannot connect: the server's certificate is not trusted: "),
                 "{said}"
             );
-            assert!(
-                said.contains(words) && said.contains("SSL_CERT_FILE"),
-                "{said}"
-            );
+            assert!(said.ends_with(words), "{said}");
         }
         assert_eq!(of_certificate("no route"), None);
     }
@@ -111,7 +108,7 @@ mod tests {
     #[test]
     fn advice_names_the_setting_to_change() {
         let refused = "the server refused the connection: `initialize` to x: HTTP 403 Forbidden";
-        let wanted = "the server wants credentials: `initialize` to x: HTTP 403 Forbidden";
+        let wanted = "the server requires credentials: `initialize` to x: HTTP 403 Forbidden";
         for (entry, reason, expected) in [
             (
                 r#""command": "x""#,
@@ -121,17 +118,17 @@ mod tests {
             (
                 r#""url": "http://127.0.0.1:8931/mcp""#,
                 refused,
-                "write `localhost` instead of `127.0.0.1`",
+                "use `localhost` instead of `127.0.0.1`",
             ),
             (
                 r#""url": "http://[::1]:8931/mcp""#,
                 refused,
-                "write `localhost` instead of `[::1]`",
+                "use `localhost` instead of `[::1]`",
             ),
             (
                 r#""url": "http://localhost/mcp""#,
                 refused,
-                "write `127.0.0.1` instead of `localhost`",
+                "use `127.0.0.1` instead of `localhost`",
             ),
             (r#""url": "http://localhost.example/mcp""#, refused, ""),
             (r#""url": "http://127.0.0.1:8931/mcp""#, wanted, ""),
@@ -139,10 +136,11 @@ mod tests {
         ] {
             let text = format!(r#"{{"mcpServers": {{"a": {{{entry}}}}}}}"#);
             let config = parse(&text, "it").unwrap();
-            let advised = advised(reason, &config.servers["a"]);
+            let (own, advice) = advised(reason, &config.servers["a"]);
+            assert_eq!(own, reason);
             match expected {
-                "" => assert_eq!(advised, reason, "{entry}"),
-                part => assert!(advised.contains(part), "{advised}"),
+                "" => assert_eq!(advice, None, "{entry}"),
+                part => assert!(advice.unwrap().contains(part), "{entry}"),
             }
         }
     }

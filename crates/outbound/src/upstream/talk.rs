@@ -165,7 +165,7 @@ impl Upstream {
             };
             if !always && !self.deps.live_catalog.lists(&self.name, *kind, name) {
                 let (server, name) = (&self.name, cut(name));
-                let message = format!("server '{server}' offers no {word} '{name}'");
+                let message = format!("server `{server}` offers no {word} `{name}`");
                 return Err(Error::invalid_params(message));
             }
         }

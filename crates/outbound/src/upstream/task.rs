@@ -12,6 +12,7 @@ use switchboard_base::{
 };
 use switchboard_client::{Client, Era, State as Connection};
 use switchboard_config::{Server, Start, Transport, shell_word};
+use switchboard_wire::with_hint;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::sleep_until,
@@ -55,6 +56,7 @@ struct Run {
     client: Client,
     /// The last lines of its standard error.
     said: LastWords,
+    advice: launch::LaunchAdvice,
     answers: launch::Answers,
     state: watch::Receiver<Connection>,
     ready: bool,
@@ -66,6 +68,15 @@ struct Run {
     uses: u64,
     /// The permit of a throttled start, held until its lists are fetched.
     place: Option<StartPermit>,
+}
+
+impl Run {
+    /// The reason of a failed connection, with everything that the server wrote and the gateway's advice.
+    fn reason(&self, reason: &str, wrote: Option<&str>, settings: &Server) -> Reason {
+        let (reason, advice) = advice::advised(reason, settings);
+        Reason::new(&reason, self.said.told_after(wrote).as_deref())
+            .with_hint(advice.or_else(|| self.advice.get()))
+    }
 }
 
 /// The demand for the server.
@@ -255,6 +266,7 @@ impl Task {
             builder = builder.known_era(era);
         }
         let said = LastWords::default();
+        let advice = launch::LaunchAdvice::default();
         let answers = launch::Answers::default();
         let connecting = launch::connect(
             builder,
@@ -262,6 +274,7 @@ impl Task {
             &settings,
             &self.upstream.deps,
             &said,
+            &advice,
             &answers,
         );
         let client = match connecting.await {
@@ -274,6 +287,7 @@ impl Task {
             state: client.watch_state(),
             client,
             said,
+            advice,
             answers,
             ready: false,
             judgements,
@@ -369,16 +383,14 @@ impl Task {
                 self.learn();
             }
             Connection::Backoff { reason, wrote, .. } => {
-                let reason = advice::advised(&reason, &self.upstream.settings.load());
-                let reason = Reason::new(&reason, said(wrote, &run.said).as_deref());
+                let reason = run.reason(&reason, wrote.as_deref(), &self.upstream.settings.load());
                 self.fail(StartError {
                     reason,
                     permanent: false,
                 });
             }
             Connection::Failed { reason, wrote } => {
-                let reason = advice::advised(&reason, &self.upstream.settings.load());
-                let reason = Reason::new(&reason, said(wrote, &run.said).as_deref());
+                let reason = run.reason(&reason, wrote.as_deref(), &self.upstream.settings.load());
                 self.fail(StartError {
                     reason,
                     permanent: true,
@@ -412,9 +424,10 @@ impl Task {
         }
         self.doubt_era(was_ready);
         tracing::warn!(server = %self.upstream.name, reason = %error.reason, "Server failed.");
+        let reason = with_hint(&error.reason, error.reason.hint());
         let failed = match self.upstream.era.and(self.upstream.newest_revision()) {
-            None => format!("failed: {}", error.reason),
-            Some(revision) => format!("failed in revision {revision}: {}", error.reason),
+            None => format!("failed: {reason}"),
+            Some(revision) => format!("failed in revision {revision}: {reason}"),
         };
         self.upstream.deps.logs.note(&self.upstream.name, &failed);
         self.failed = Some(error.reason.clone());
@@ -463,6 +476,7 @@ impl Task {
         let failed = self.failed.as_ref();
         Health {
             reason: failed.map(|reason| reason.within("the last attempt failed")),
+            action: failed.and_then(Reason::hint).map(Into::into),
             ..Health::new(state)
         }
     }
@@ -472,8 +486,12 @@ impl Task {
         let name = shell_word(&self.upstream.name);
         let (until, reason, state, action) = match self.restart.state() {
             State::Waiting { until, reason } => {
-                let action =
-                    format!("the gateway retries it; `switchboard logs {name}` shows its output");
+                let action = match reason.hint() {
+                    Some(hint) => format!("{hint}; the gateway retries it"),
+                    None => format!(
+                        "the gateway retries it; `switchboard logs {name}` shows its output"
+                    ),
+                };
                 (*until, reason, ServerState::Retrying, action)
             }
             State::Parked {
@@ -481,13 +499,12 @@ impl Task {
                 reason,
                 permanent,
             } => {
-                let action = if *permanent {
-                    format!("fix the cause, then run `switchboard restart {name}`")
-                } else {
-                    format!(
-                        "check `switchboard logs {name}`, then run `switchboard restart {name}`"
-                    )
+                let first = match reason.hint() {
+                    Some(hint) => hint.to_owned(),
+                    None if *permanent => "fix the cause".to_owned(),
+                    None => format!("check `switchboard logs {name}`"),
                 };
+                let action = format!("{first}, then run `switchboard restart {name}`");
                 (*until, reason, ServerState::Parked, action)
             }
             State::Idle | State::Starting | State::Up { .. } => {
@@ -666,7 +683,7 @@ impl Task {
             let live_catalog = &self.upstream.deps.live_catalog;
             live_catalog.announce(&self.upstream.name, announced);
             if !self.upstream.take_in(*learnt).await {
-                missing = all_missing("its definitions could not be checked");
+                missing = all_missing("its definitions cannot be checked");
             }
             self.upstream.note_lists(lists, &missing);
             if announced != Lists::NONE {
@@ -705,16 +722,6 @@ impl Task {
 const NEVER: Duration = Duration::from_hours(24);
 /// Room for the gateway's own requests (lists) in addition to calls.
 const IN_FLIGHT_SPARE: usize = 16;
-
-/// Everything that a server wrote before it failed: its refusal, or text on standard output that is not a
-/// message, and its standard error.
-fn said(wrote: Option<Arc<str>>, last: &LastWords) -> Option<String> {
-    match (wrote, last.told()) {
-        (Some(wrote), Some(last)) => Some(format!("{wrote} | {last}")),
-        (Some(wrote), None) => Some(wrote.as_ref().to_owned()),
-        (None, last) => last,
-    }
-}
 
 /// Tests if the settings allow the server to run.
 fn runs(settings: &Server) -> bool {

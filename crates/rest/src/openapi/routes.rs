@@ -18,16 +18,16 @@ use crate::{
 /// Errors that several routes share. A route refers to one as `#NAME`.
 pub(super) const SHARED: &[(&str, &str)] = &[
     ("BadBody", "The body is invalid; the problem says where."),
-    ("BadName", "The name or the ID in the address is not UTF-8."),
+    ("BadName", "The name or the ID in the URL is not UTF-8."),
     ("BadQuery", "The query is invalid."),
     ("Crowded", "Too many connections are open."),
     (
         "Decided",
-        "The request is already decided or has expired. `was` is its status, and `decision` names the decider.",
+        "The request is already decided or has expired. `was` is its status, and `decision` names the approver.",
     ),
     (
         "Forbidden",
-        "The Host or Origin header is not that of this machine, or the gateway refuses the process at the other end of the connection: it belongs to a server, to another user or to another machine, or is unknown.",
+        "The Host or Origin header does not name this machine, or the gateway refuses the connecting process: it belongs to a server of the gateway or to another user, runs on another machine, or cannot be identified.",
     ),
     (
         "NoRoom",
@@ -48,11 +48,14 @@ pub(super) const SHARED: &[(&str, &str)] = &[
         "Undecided",
         "The store is not ready, so nothing was decided; or too many connections are open.",
     ),
-    ("UnfitDecision", "The decision does not fit the request."),
+    (
+        "UnfitDecision",
+        "The decision is not valid for the request.",
+    ),
     ("UnknownRequest", "There is no such request."),
     (
         "UnknownServer",
-        "There is no such server; the problem names the nearest.",
+        "There is no such server; `hint` suggests the closest name.",
     ),
     (
         "WrongConfig",
@@ -223,7 +226,7 @@ fn gateway() -> Vec<Route> {
             .answer::<Clients>(200, "The clients."),
         post("/api/v1/shutdown", "shutdown", "Stop the gateway").answer::<Shutdown>(
             202,
-            "The gateway stops: it answers calls, ends its servers and closes the store.",
+            "The gateway is stopping: calls in flight fail, then it stops its servers and closes the store.",
         ),
         get("/api/v1/config", "showConfig", "Get the applied configuration without its secrets")
             .answer::<Config>(200, "The configuration with all defaults."),
@@ -235,7 +238,7 @@ fn gateway() -> Vec<Route> {
             .query::<EventsQuery>()
             .contents(
                 200,
-                "A stream of events. The name of each is its kind, its ID is that of the `Event` in its data. IDs grow, also from one start of the gateway to the next. The last 1,024 events, up to 4 MiB, can be replayed. A client that has missed more, or names an unknown event, receives a `lagged` event with a `LaggedEvent`: it should read everything again. `: ping` is sent every 15 s if nothing else is. A client that does not read is disconnected after 30 s. A `calls` event is sent at most once a second while calls are made. The stream ends when the gateway stops.",
+                "A stream of events. The name of each is its kind, its ID is that of the `Event` in its data. IDs increase, even across restarts of the gateway. The last 1,024 events, up to 4 MiB, can be replayed. A client that has missed more, or names an unknown event, receives a `lagged` event with a `LaggedEvent`: it should read everything again. `: ping` is sent every 15 s if nothing else is. A client that does not read is disconnected after 30 s. A `calls` event is sent at most once a second while calls are made. The stream ends when the gateway stops.",
                 vec![Content::Events],
             ),
         get("/api/v1/openapi.json", "describe", "Get this description")
@@ -250,7 +253,7 @@ fn servers() -> Vec<Route> {
         post("/api/v1/servers", "addServer", "Add a server to the configuration")
             .body::<NewServer>()
             .answer::<Server>(201, "The server was added.")
-            .error(409, "There is already a server of this name, or the configuration file has errors that must be fixed first.")
+            .error(409, "A server with this name already exists, or the configuration file has errors that must be fixed first.")
             .error(422, "The name or the entry is invalid.")
             .error(503, "#Stopping"),
         get("/api/v1/servers/{name}", "showServer", "Get one server")
@@ -293,7 +296,7 @@ fn tools() -> Vec<Route> {
         get("/api/v1/tools", "listTools", "List the tools of all servers")
             .query::<ToolsQuery>()
             .answer::<Tools>(200, "The tools.")
-            .error(404, "There is no such server or tool; the problem names the nearest."),
+            .error(404, "There is no such server or tool; `hint` suggests the closest name."),
         post("/api/v1/tools/call", "callTool", "Call a tool")
             .body::<CallTool>()
             .contents(
@@ -301,24 +304,24 @@ fn tools() -> Vec<Route> {
                 "The result, verbatim as the server sent it. It may have `isError`. With `progress`, a stream.",
                 vec![Content::Json(schema_of::<Object>), Content::Events],
             )
-            .error(404, "There is no such tool; the problem names the nearest.")
+            .error(404, "There is no such tool; `hint` suggests the closest name.")
             .error(409, "The server is disabled, or the tool is held.")
             .error(429, "The queue of the server is full.")
             .error(
                 502,
-                "The connection to the server was lost during the call, or its answer is invalid; or, with `code`, `message` and `data`, it answered with a JSON-RPC error.",
+                "The connection to the server was lost during the call, or its response is invalid; or, with `code`, `message` and `data`, it responded with a JSON-RPC error.",
             )
             .error(503, "The server is not ready or cannot be started, or too many connections are open.")
-            .error(504, "The server did not answer in time.")
+            .error(504, "The server did not respond in time.")
             .retries(),
         get("/api/v1/search", "searchTools", "Search for tools by task")
             .query::<SearchQuery>()
             .answer::<Search>(200, "The tools.")
             .unknown_server()
             .error(503, "The search index is not ready or closed, or too many connections are open."),
-        delete("/api/v1/search/learnt", "forgetSearches", "Forget the feedback from earlier searches")
-            .contents(204, "The feedback is forgotten.", Vec::new())
-            .error(500, "The feedback is forgotten until the next start, but its file cannot be removed."),
+        delete("/api/v1/search/learnt", "forgetSearches", "Clear the feedback from earlier searches")
+            .contents(204, "The feedback is cleared.", Vec::new())
+            .error(500, "The feedback is cleared until the next start, but its file cannot be removed."),
     ]
 }
 
@@ -349,14 +352,14 @@ fn trust() -> Vec<Route> {
             "Approve definitions of a server, or its start",
         )
         .body::<TrustDecision>()
-        .answer::<ServerTrust>(200, "The trust in the server now.")
+        .answer::<ServerTrust>(200, "The updated trust state of the server.")
         .error(
             404,
             "There is no such server, or the definition is not held.",
         )
         .error(
             409,
-            "The definition or the start has changed since the user read it.",
+            "The definition or the start has changed since the user reviewed it.",
         )
         .error(503, "#NoRoom"),
         post(
@@ -365,12 +368,15 @@ fn trust() -> Vec<Route> {
             "Reject a definition of a server",
         )
         .body::<TrustDecision>()
-        .answer::<ServerTrust>(200, "The trust in the server now.")
+        .answer::<ServerTrust>(200, "The updated trust state of the server.")
         .error(
             404,
             "There is no such server, or the definition is not held.",
         )
-        .error(409, "The definition has changed since the user read it.")
+        .error(
+            409,
+            "The definition has changed since the user reviewed it.",
+        )
         .error(503, "#NoRoom"),
     ]
 }
@@ -378,12 +384,12 @@ fn trust() -> Vec<Route> {
 fn approvals() -> Vec<Route> {
     let decision = |route: Route| {
         route
-            .answer::<Approval>(200, "The request as it is now.")
+            .answer::<Approval>(200, "The updated request.")
             .error(404, "#UnknownRequest")
             .error(409, "#Decided")
             .error(
                 429,
-                "There are too many decisions about this request at the same time.",
+                "Too many decisions about this request are in progress.",
             )
             .error(503, "#Undecided")
     };
@@ -392,12 +398,12 @@ fn approvals() -> Vec<Route> {
             .query::<ApprovalsQuery>()
             .answer::<Approvals>(200, "The requests.")
             .error(503, "#StoreBusy"),
-        get("/api/v1/approvals/{id}", "showApproval", "Get one request with all its parts")
+        get("/api/v1/approvals/{id}", "showApproval", "Get one request in full")
             .answer::<Approval>(200, "The request.")
             .error(404, "#UnknownRequest")
             .error(503, "#StoreBusy"),
         decision(
-            post("/api/v1/approvals/{id}/approve", "approveRequest", "Approve a request, perhaps with changes")
+            post("/api/v1/approvals/{id}/approve", "approveRequest", "Approve a request, optionally with changes")
                 .optional_body::<Approve>()
                 .error(422, "#UnfitDecision"),
         ),
@@ -409,7 +415,7 @@ fn approvals() -> Vec<Route> {
         decision(
             post("/api/v1/approvals/{id}/respond", "respondToRequest", "Answer a question, or answer in place of a model")
                 .optional_body::<Respond>()
-                .error(422, "The content does not fit the form (`problems` says where), or the decision does not fit the request."),
+                .error(422, "The content does not match the form (`problems` says where), or the decision is not valid for the request."),
         ),
         get("/api/v1/approvals/rules", "listRules", "List the rules")
             .answer::<Rules>(200, "The rules."),
@@ -451,7 +457,7 @@ fn records() -> Vec<Route> {
         .optional_body::<RepairMemory>()
         .answer::<RepairedMemory>(
             200,
-            "The recovered part; all zero if the memory is not damaged.",
+            "The numbers of recovered items; all are 0 if the memory is not damaged.",
         )
         .error(404, "This build of the gateway has no memory.")
         .error(503, "#StoreBusy"),
@@ -460,13 +466,13 @@ fn records() -> Vec<Route> {
 
 fn console() -> Vec<Route> {
     const TOO_LONG: &str = "The body is longer than 4 KiB.";
-    const NOT_JSON: &str = "The Content-Type header is missing, or not that of JSON.";
+    const NOT_JSON: &str = "The Content-Type header is missing or is not application/json.";
     vec![
         post("/api/v1/console/sign-in", "signIn", "Exchange the key of a link for a console session")
-            .description("A session is sent like the token and is valid for one day, except for MCP. This request, and every request with the session, must have the host of the link; a page that sends it must be of that origin.")
+            .description("Send the session in place of the token; it is valid for one day, but not for MCP. This request, and every request with the session, must use the host name of the link, and a page that sends it must have that origin.")
             .access(Access::Open)
             .body::<SignIn>()
-            .answer::<SignedIn>(200, "The session. The key is used up.")
+            .answer::<SignedIn>(200, "The session. The key cannot be used again.")
             .error(401, "The key is unknown, used or expired.")
             .error(413, TOO_LONG)
             .error(415, NOT_JSON)

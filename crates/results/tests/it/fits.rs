@@ -87,7 +87,7 @@ fn texts_are_cut_between_lines_with_a_note() {
     assert_eq!(
         *note,
         format!(
-            "[Cut: these are the first {} of {} bytes. Next: read_result {{\"id\":\"{id}\",\"offset\":{}}}]",
+            "[Truncated: these are the first {} of {} bytes. Next: read_result {{\"id\":\"{id}\",\"offset\":{}}}]",
             text.len(),
             lines().len(),
             text.len()
@@ -271,7 +271,7 @@ fn required_structured_content_loses_elements() {
         texts(&shown)
             .last()
             .unwrap()
-            .contains("The structured content is cut too.")
+            .contains("The structured content is truncated, too.")
     );
     assert!(shown.as_bytes().len() < 3000);
 
@@ -284,7 +284,7 @@ fn required_structured_content_loses_elements() {
     let texts = texts(&cut_.shown(None));
     assert_eq!(texts[0], "Found 500 rows.");
     assert!(
-        texts[1].starts_with("[Cut: these are the first 15 of "),
+        texts[1].starts_with("[Truncated: these are the first 15 of "),
         "{}",
         texts[1]
     );

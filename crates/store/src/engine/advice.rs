@@ -26,7 +26,7 @@ impl Advice {
             SqliteError::Foreign => format!("choose another home directory, or move {path} away"),
             SqliteError::Full => "free some space on its disk".to_owned(),
             SqliteError::ReadOnly | SqliteError::Make(_) => {
-                "check the permissions of the file and its folder".to_owned()
+                "check the permissions of the file and its directory".to_owned()
             }
             SqliteError::Read(_) => {
                 "check that the file exists and that you can read it".to_owned()
@@ -55,7 +55,7 @@ impl Advice {
                 complaint.with_action("use the newer version of Switchboard")
             }
             SqliteError::Foreign => {
-                complaint.with_action("give the path of a file that Switchboard wrote")
+                complaint.with_action("use the path of a file that Switchboard wrote")
             }
             SqliteError::ReadOnly | SqliteError::Make(_) | SqliteError::Other(_) => {
                 complaint.with_action("check that the file exists and that you can read it")

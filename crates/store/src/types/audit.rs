@@ -82,7 +82,7 @@ pub enum Flaw {
     #[error("the entry, or an earlier one, was changed")]
     Changed,
     /// The recorded end of the log is further on.
-    #[error("the end of the log was cut off")]
+    #[error("the end of the log was truncated")]
     Cut,
     /// The recorded end of the log is before this entry.
     #[error("the entry was not written by the store")]

@@ -316,7 +316,7 @@ fn rows_of_the_activity_fit_their_columns() {
     // The error quotes the rule.
     let reason = text_of(&browser, "main .reason");
     assert!(
-        reason.contains("denies") && !reason.contains('`'),
+        reason.contains("denied by the rule deny files:format_*") && !reason.contains('`'),
         "{reason}"
     );
     // There is no gap between the filters and the list.

@@ -103,7 +103,7 @@ fn memory_is_added_found_changed_and_deleted() {
 
     browser.click(&browser.by_role("button", "No longer true"));
     browser.fill(&browser.by_role("textbox", "Reason"), "There is no backup.");
-    browser.click(&browser.by_role("button", "Mark as no longer true"));
+    browser.click(&browser.by_role("button", "Mark as no longer valid"));
     browser.until_reads("There is no backup.");
     assert_eq!(total(&place, &json!({})), 0);
     assert_eq!(total(&place, &json!({ "include_invalid": true })), 1);

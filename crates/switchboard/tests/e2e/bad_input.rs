@@ -31,14 +31,14 @@ fn unknown_name_suggests_the_nearest_one() {
     let error = client.call("a__ecko", json!({})).unwrap_err();
     let message = error["message"].as_str().unwrap();
     assert!(
-        message.contains("'a__ecko'") && message.contains("a__echo"),
+        message.contains("`a__ecko`") && message.contains("a__echo"),
         "{message}"
     );
     let error = client.request("no/such/method", json!({}))["error"].clone();
     assert_eq!(error["code"], -32601, "{error}");
     let refused = Client::try_open_at(serve.http(), "/mcp/s/nobody").map(|_| ());
     let message = refused.unwrap_err().to_string();
-    assert!(message.contains("'nobody'"), "{message}");
+    assert!(message.contains("`nobody`"), "{message}");
     let nowhere = serve.http().ask("POST", "/mcp/nowhere", &[], b"{}");
     assert_eq!(nowhere.status, 404);
     serve.stop();

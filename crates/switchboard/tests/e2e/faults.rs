@@ -68,7 +68,7 @@ fn response_over_the_limit_is_an_error() {
         .call("a__big", json!({ "bytes": 17 * mib }))
         .unwrap_err();
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains("'a'"), "{error}");
+    assert!(message.contains("`a`"), "{error}");
     let answer = client.call("a__echo", json!({ "text": "x" }));
     assert_eq!(answer, Ok("x".to_owned()));
     serve.stop();
@@ -121,7 +121,7 @@ fn hanging_call_times_out_and_is_cancelled() {
     let took = began.elapsed();
     assert_eq!(error["code"], -32005, "{error}");
     assert!(
-        error["message"].as_str().unwrap().contains("'a'"),
+        error["message"].as_str().unwrap().contains("`a`"),
         "{error}"
     );
     assert!(took >= Duration::from_millis(700), "it took {took:?}");
@@ -281,14 +281,14 @@ fn crashed_server_fails_only_its_own_calls() {
     let mut client = serve.client();
     let error = client.call("a__die", json!({})).unwrap_err();
     assert!(
-        error["message"].as_str().unwrap().contains("'a'"),
+        error["message"].as_str().unwrap().contains("`a`"),
         "{error}"
     );
     for client in &mut hanging {
         let error = client.finish().unwrap_err();
         assert_eq!(error["code"], -32004, "{error}");
         assert!(
-            error["message"].as_str().unwrap().contains("'a'"),
+            error["message"].as_str().unwrap().contains("`a`"),
             "{error}"
         );
     }

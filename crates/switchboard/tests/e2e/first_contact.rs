@@ -67,12 +67,10 @@ fn add(home: &Home, args: &[&str]) -> String {
     let said = String::from_utf8(done.stderr).unwrap();
     assert!(done.status.success(), "{said}");
     // The duration depends on the machine.
-    let lines = said
-        .lines()
-        .map(|line| match line.split_once(" tools in ") {
-            Some((before, _)) => format!("{before} tools\n"),
-            None => format!("{line}\n"),
-        });
+    let lines = said.lines().map(|line| match line.split_once(" tools (") {
+        Some((before, _)) => format!("{before} tools\n"),
+        None => format!("{line}\n"),
+    });
     lines.collect()
 }
 
@@ -94,7 +92,7 @@ fn is_in_file(home: &Home, name: &str) -> bool {
 fn add_lists_tools_with_and_without_a_gateway() {
     let home = Home::new(json!({}));
     let said = add(&home, &["a", "--", fixture("mcp_fixture"), "--tools", "2"]);
-    assert_eq!(said, "added `a`\n`a`: 12 tools\n");
+    assert_eq!(said, "added `a`\n`a` is ready: 12 tools\n");
     home.assert_nobody("added");
     let mut pipe = Pipe::open(&home);
     assert!(tools(&mut pipe).contains(&"a__t1".to_owned()));
@@ -104,7 +102,7 @@ fn add_lists_tools_with_and_without_a_gateway() {
 
     let serve = home.serve();
     let said = add(&home, &["b", "--", fixture("mcp_fixture")]);
-    assert_eq!(said, "added `b`\n`b`: 10 tools\n");
+    assert_eq!(said, "added `b`\n`b` is ready: 10 tools\n");
     assert!(serve.client().tools().contains(&"b__echo".to_owned()));
     serve.stop();
 }
@@ -116,9 +114,9 @@ fn add_reports_failure_and_keeps_the_entry() {
     let done = home.run(&["add", "a", "--", "sh", "-c", fails]);
     let said = String::from_utf8(done.stderr).unwrap();
     assert_eq!(done.status.code(), Some(1), "{said}");
-    assert!(said.contains("error: `a` does not start: "), "{said}");
+    assert!(said.contains("error: server `a` did not start: "), "{said}");
     assert!(
-        said.contains("it last said: Error: API_KEY is missing\n"),
+        said.contains("its last message: Error: API_KEY is missing\n"),
         "{said}"
     );
     assert!(is_in_file(&home, "a"));
@@ -180,7 +178,7 @@ fn overlapping_adds_list_all_servers() {
         );
         let mut said = BufReader::new(child.stderr.take().unwrap());
         let mut lines = String::new();
-        while !lines.contains(&format!("`{name}`: 10 tools in ")) {
+        while !lines.contains(&format!("`{name}` is ready: 10 tools (")) {
             let read = said.read_line(&mut lines).unwrap();
             assert!(read > 0 && !lines.contains("warning"), "{lines}");
         }
@@ -223,8 +221,8 @@ fn import_starts_and_reports_every_server() {
     let done = home.run(&["import", file.to_str().unwrap(), "--yes"]);
     let said = String::from_utf8(done.stderr).unwrap();
     assert_eq!(done.status.code(), Some(1), "{said}");
-    assert!(said.contains("`a`: 11 tools in "), "{said}");
-    assert!(said.contains("error: `b` does not start: "), "{said}");
+    assert!(said.contains("`a` is ready: 11 tools ("), "{said}");
+    assert!(said.contains("error: server `b` did not start: "), "{said}");
     assert!(!said.contains("`c`: "), "{said}");
     let mut pipe = Pipe::open(&home);
     assert!(tools(&mut pipe).contains(&"a__t0".to_owned()));

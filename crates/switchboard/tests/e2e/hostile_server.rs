@@ -188,7 +188,7 @@ fn unlisted_tool_is_not_called() {
     let error = own_view(&serve).call("pay", json!({})).unwrap_err();
     assert_eq!(error["code"], -32602, "{error}");
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains("offers no tool 'pay'"), "{message}");
+    assert!(message.contains("offers no tool `pay`"), "{message}");
     assert_eq!(hostile.used(), Vec::<String>::new());
     serve.stop();
 }

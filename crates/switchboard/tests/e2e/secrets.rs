@@ -296,7 +296,7 @@ fn events(serve: &Serve<'_>) -> Vec<u8> {
             let path = "/api/v1/servers/env/restart";
             serve.http().ask("POST", path, &[], b"");
         }
-        if memchr::memmem::find(&heard, b"it last said").is_some() {
+        if memchr::memmem::find(&heard, b"its last message").is_some() {
             return heard;
         }
     }
@@ -391,6 +391,9 @@ fn no_secret_is_in_anything_the_gateway_writes() {
         quote.contains("quoted [secret quote] [secret quote]"),
         "{quote}"
     );
-    assert!(env.contains("it last said: bad key [secret env]"), "{env}");
-    assert!(stdout.contains("it last said: hello0"), "{stdout}");
+    assert!(
+        env.contains("its last message: bad key [secret env]"),
+        "{env}"
+    );
+    assert!(stdout.contains("its last message: hello0"), "{stdout}");
 }

@@ -132,7 +132,9 @@ fn handshake_timeout_names_the_configuration_key() {
     let serve = home.serve();
     let reason = serve.reason("mute");
     assert!(reason.contains("no handshake within 300.0ms"), "{reason}");
-    assert!(reason.contains("raise `initTimeoutMs`"), "{reason}");
+    let server = serve.server("mute");
+    let action = server["action"].as_str().unwrap_or_default();
+    assert!(action.contains("raise `initTimeoutMs`"), "{server}");
     serve.stop();
 }
 

@@ -125,13 +125,13 @@ files  not running  -      command    npx
         &["remove", "fils"],
         1,
         "",
-        "error: there is no server \"fils\"\nhint: did you mean \"files\"?\n",
+        "error: there is no server `fils`\nhint: did you mean `files`?\n",
     );
     place.check(
         &["add", "box", "--", "x"],
         1,
         "",
-        "error: the server \"box\" already exists\nhint: remove it first, or choose another name\n",
+        "error: server `box` already exists\nhint: remove it first, or choose another name\n",
     );
 }
 
@@ -190,7 +190,7 @@ fn wrong_usage_has_its_own_exit_code() {
         &["call", "a:b", "{]"],
         2,
         "",
-        "error: the arguments are not valid JSON (line 1, column 2)\nhint: give them as path=/tmp, or as an object such as '{\"path\": \"/tmp\"}'\n",
+        "error: the arguments are not valid JSON (line 1, column 2)\nhint: pass them as path=/tmp, or as an object such as '{\"path\": \"/tmp\"}'\n",
     );
     let done = place.run_with_input(&["call", "a:b", "-"], "[]");
     assert_eq!(done.code, Some(2), "{done:?}");
@@ -204,7 +204,7 @@ fn semicolon_in_a_name_starts_no_hint() {
         &["remove", "a; c"],
         1,
         "",
-        "error: there is no server \"a; c\"\nhint: did you mean \"a; b\"?\n",
+        "error: there is no server `a; c`\nhint: did you mean `a; b`?\n",
     );
 }
 
@@ -248,7 +248,7 @@ fn logs_are_read_from_the_file() {
         &["logs", "c"],
         1,
         "",
-        "error: there is no server \"c\"\nhint: `switchboard list` shows the names\n",
+        "error: there is no server `c`\nhint: `switchboard list` shows the names\n",
     );
     let err = format!("{NOBODY}hint: start one with `switchboard serve` to follow the log\n");
     place.check(&["logs", "a", "-n", "1", "-f"], 3, "4\n", &err);

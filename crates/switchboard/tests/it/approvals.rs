@@ -150,7 +150,7 @@ fn call_waits_until_it_is_approved() {
         &["approvals"],
         0,
         "",
-        "there are no pending requests; `switchboard approvals watch` waits for new ones\n",
+        "there are no pending requests\nhint: wait for new ones with `switchboard approvals watch`\n",
     );
     let arguments =
         r#"{"path": "/a\u202eb\u001b[2J", "n": 123456789012345678901234567890, "f": 1.50}"#;
@@ -161,7 +161,7 @@ fn call_waits_until_it_is_approved() {
     assert_eq!(list.code, Some(0), "{list:?}");
     let row = list.out.lines().nth(1).unwrap();
     assert!(
-        row.starts_with(id) && row.contains("call  asker:remove"),
+        row.starts_with(id) && row.contains("tool_call  asker:remove"),
         "{list:?}"
     );
     assert!(
@@ -198,7 +198,7 @@ fn call_waits_until_it_is_approved() {
         (code, err),
         (
             Some(0),
-            format!("approved `{id}`: asker:remove is called\n")
+            format!("approved `{id}`: calling `asker:remove`\n")
         )
     );
     let (code, said) = calling.end();
@@ -212,7 +212,9 @@ fn call_waits_until_it_is_approved() {
     let (code, _, err) = run(&place, &["approvals", "reject", id]);
     assert_eq!(code, Some(1), "{err}");
     assert!(
-        err.starts_with("error: it was already approved by owner via socket (switchboard, pid "),
+        err.starts_with(&format!(
+            "error: request `{id}` was already approved by owner via socket (switchboard, pid "
+        )),
         "{err}"
     );
     let (code, _, err) = run(&place, &["approvals", "approve", id, "--yes"]);
@@ -228,7 +230,10 @@ fn call_waits_until_it_is_approved() {
         "{show:?}"
     );
     let all = place.run(&["approvals", "list", "--all"]);
-    assert!(all.out.contains("approved  call  asker:remove"), "{all:?}");
+    assert!(
+        all.out.contains("approved  tool_call  asker:remove"),
+        "{all:?}"
+    );
     let none = place.run(&["approvals", "list", "--status", "rejected"]);
     assert_eq!((none.code, &*none.err), (Some(0), "no requests match\n"));
     let wrong = place.run(&["approvals", "list", "--status", "sideways"]);
@@ -428,6 +433,23 @@ fn rule_can_be_tested_before_use() {
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
 }
 
+/// A rule that the gateway has not read must not seem to apply.
+#[test]
+fn rules_report_an_invalid_configuration() {
+    let place = Place::new();
+    let _gateway = gateway(&place);
+    place.write_config(r#"{"approvals": {"rules": ["ask asker:remove"] "notify": "off"}}"#);
+    let warned = until("the change is noticed", || {
+        Some(place.run(&["approvals", "rules"])).filter(|done| done.err.contains("warning: "))
+    });
+    assert_eq!(warned.code, Some(0), "{warned:?}");
+    assert!(
+        warned.err.contains("keeps the previous configuration"),
+        "{warned:?}"
+    );
+    assert!(warned.err.contains("switchboard.json:1:"), "{warned:?}");
+}
+
 #[test]
 fn decisions_need_a_gateway() {
     let place = Place::new();
@@ -467,7 +489,7 @@ fn ambiguous_id_prefix_is_refused() {
     let _gateway = gateway(&place);
     let none = place.run(&["approvals", "show", "zz"]);
     assert_eq!(none.code, Some(1), "{none:?}");
-    assert!(none.err.contains("there is no request \"zz\""), "{none:?}");
+    assert!(none.err.contains("there is no request `zz`"), "{none:?}");
     let none = place.run(&["approvals", "show", "zzzzzzzz"]);
     assert_eq!(none.code, Some(1), "{none:?}");
     // IDs have 32 letters to choose from, so two of 33 begin with the same one.
@@ -493,7 +515,7 @@ fn ambiguous_id_prefix_is_refused() {
         );
     }
     assert!(
-        done.err.contains("hint: give more characters of the ID"),
+        done.err.contains("hint: use more characters of the ID"),
         "{done:?}"
     );
 }

@@ -26,7 +26,7 @@ fn log_records_decisions_and_reveals_changes() {
     assert!(verdict["entries"].as_u64().unwrap() >= 2, "{verdict}");
     let list = place.run(&["audit", "list"]);
     assert_eq!(list.code, Some(0), "{list:?}");
-    let decided = "reject tool_call asker:remove because of ask asker:remove";
+    let decided = "reject tool_call asker:remove rule `ask asker:remove`";
     assert!(list.out.contains(decided), "{list:?}");
     assert_eq!(place.run(&["stop"]).code, Some(0));
     drop(gateway);
@@ -37,7 +37,7 @@ fn log_records_decisions_and_reveals_changes() {
     place.check(
         &["audit", "verify"],
         0,
-        &format!("{entries} entries, all unchanged\nhead  {entries}:{head}\n"),
+        &format!("verified {entries} entries\nhead  {entries}:{head}\n"),
         "",
     );
     // Against the number and hash that the user kept.
@@ -139,9 +139,9 @@ fn archived_and_put_back(place: &Place, other: &Path, entries: u64, head: &str) 
     let all = format!("all {entries} entries are in archives");
     assert!(none.err.contains(&all), "{none:?}");
     let verdict = place.run(&["audit", "verify"]).out;
-    let unchecked = format!("; {entries} more in archives not checked");
+    let unchecked = format!("; {entries} more in archives were not checked");
     assert!(
-        verdict.starts_with("0 entries") && verdict.contains(&unchecked),
+        verdict.starts_with("verified 0 entries") && verdict.contains(&unchecked),
         "{verdict}"
     );
     let verdict = json(place, &["audit", "verify", "--archive", archive, "--json"]);

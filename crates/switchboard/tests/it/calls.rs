@@ -44,7 +44,7 @@ fn activity_shows_why_a_call_failed() {
     let [heading, first, second, what, third, why] = &*lines else {
         panic!("{done:?}");
     };
-    assert!(heading.starts_with("AT "), "{heading}");
+    assert!(heading.starts_with("TIME "), "{heading}");
     assert!(
         first.contains("command line  echo:say ") && first.ends_with("  ok"),
         "{first}"
@@ -73,7 +73,7 @@ fn activity_shows_why_a_call_failed() {
         &["activity", "ehco"],
         1,
         "",
-        "error: there is no server \"ehco\"\nhint: did you mean \"echo\"?\n",
+        "error: there is no server `ehco`\nhint: did you mean `echo`?\n",
     );
     place.check(&["activity", "echo:never"], 0, "", "no calls match\n");
 }
@@ -85,15 +85,15 @@ fn missing_tool_is_reported_alike_by_all_commands() {
     for (name, expected) in [
         (
             "echo:sya",
-            "error: there is no tool \"echo:sya\"\nhint: did you mean \"echo:say\"?\n",
+            "error: there is no tool `echo:sya`\nhint: did you mean `echo:say`?\n",
         ),
         (
             "nobody:nothing",
-            "error: there is no server \"nobody\"\nhint: `switchboard list` shows the names\n",
+            "error: there is no server `nobody`\nhint: `switchboard list` shows the names\n",
         ),
         (
             "echo",
-            "error: \"echo\" is a server, not a tool\nhint: `switchboard tools echo` lists its tools\n",
+            "error: `echo` is a server, not a tool\nhint: `switchboard tools echo` lists its tools\n",
         ),
     ] {
         for command in ["describe", "call"] {
@@ -123,14 +123,13 @@ fn restart_without_a_gateway_tries_the_server() {
     );
     let done = place.run(&["restart", "echo"]);
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(done.err.contains("`echo`: 2 tools in "), "{done:?}");
+    assert!(done.err.contains("`echo` is ready: 2 tools ("), "{done:?}");
     // A list from an earlier start does not count.
     place.write("echo.py", "import sys; sys.exit('it is broken now')");
     let done = place.run(&["restart", "echo"]);
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(done.err.contains("it is broken now"), "{done:?}");
-    let missing =
-        "error: there is no server \"nobody\"\nhint: `switchboard list` shows the names\n";
+    let missing = "error: there is no server `nobody`\nhint: `switchboard list` shows the names\n";
     place.check(&["restart", "nobody"], 1, "", missing);
 }
 
@@ -159,7 +158,7 @@ fn file_of_another_gateway_is_not_changed() {
         assert_eq!(done.code, Some(1), "{done:?}");
         assert!(
             done.err
-                .contains("does not use DIR/other.json, but DIR/home/switchboard.json"),
+                .contains("uses DIR/home/switchboard.json, not DIR/other.json"),
             "{done:?}"
         );
     }

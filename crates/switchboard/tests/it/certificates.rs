@@ -120,12 +120,12 @@ fn refused_certificate_is_explained() {
     place.write_config(&config.to_string());
     {
         let _gateway = Gateway::start(&place, &[]);
-        let reason = |name: &str| {
+        let explained = |name: &str| {
             let servers = json(&place, &["list", "--json"]);
             let servers = servers["servers"].as_array().unwrap();
             let one = servers.iter().find(|server| server["name"] == name);
-            let reason = one.unwrap()["reason"].as_str().unwrap_or_default();
-            reason.to_owned()
+            let word = |key| one.unwrap()[key].as_str().unwrap_or_default().to_owned();
+            (word("reason"), word("action"))
         };
         for (name, what) in [
             (
@@ -137,15 +137,13 @@ fn refused_certificate_is_explained() {
                 "the server's certificate is not trusted: its issuer is not a trusted authority",
             ),
         ] {
-            until("it has failed", || !reason(name).is_empty());
-            let reason = reason(name);
-            assert!(
-                reason.contains(what) && reason.contains("SSL_CERT_FILE"),
-                "{reason}"
-            );
+            until("it has failed", || !explained(name).0.is_empty());
+            let (reason, action) = explained(name);
+            assert!(reason.contains(what), "{reason}");
+            assert!(action.contains("SSL_CERT_FILE"), "{action}");
         }
     }
-    // As the reason advises.
+    // As the action advises.
     let authority = folder.join("own.pem");
     let mut serve = place.command(&["serve", "--listen", "127.0.0.1:0"]);
     serve.env("SSL_CERT_FILE", authority);

@@ -24,8 +24,8 @@ fn with_cursor() -> Place {
 
 const NOTES: &str = "\
 note: `files` is from DIR/user/.cursor/mcp.json
-note: Cursor: `files`: not imported: autoApprove
-note: Cursor: skipped `mine`: a server of this name exists
+note: Cursor: `files`: skipped the unsupported key `autoApprove`
+note: skipped `mine` from Cursor: a server with this name already exists
 ";
 
 const DIFF: &str = r#"--- DIR/home/switchboard.json
@@ -164,7 +164,7 @@ fn failed_imports_are_reported() {
     assert_eq!(done.code, Some(0));
     assert!(
         done.err
-            .starts_with("warning: skipped Cursor: DIR/user/.cursor/mcp.json:1:"),
+            .starts_with("warning: skipped Cursor: cannot parse DIR/user/.cursor/mcp.json:1:"),
         "{done:?}"
     );
     assert_eq!(place.run(&["import", "cursor"]).code, Some(1));

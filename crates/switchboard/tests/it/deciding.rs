@@ -92,10 +92,7 @@ fn changes_during_the_question_are_not_approved() {
         session.type_in("y\n");
         let (code, seen) = session.end();
         assert_eq!(code, Some(1), "{seen}");
-        assert!(
-            seen.contains("has changed since you looked at it"),
-            "{seen}"
-        );
+        assert!(seen.contains("has changed since you reviewed it"), "{seen}");
         assert_eq!(held(&place), [("a".to_owned(), "changed".to_owned())]);
     }
 }
@@ -154,7 +151,7 @@ fn lost_record_of_approvals_is_restarted() {
         ),
         "{done:?}"
     );
-    assert_eq!(place.run(&["trust"]).err, "nothing is held\n");
+    assert_eq!(place.run(&["trust"]).err, "there are no held definitions\n");
     // From now on the `trust` setting applies again.
     offer(&place, &[tool("a", "One."), tool("b", "Two.")]);
     assert_eq!(place.run(&["restart", "sky"]).code, Some(0));

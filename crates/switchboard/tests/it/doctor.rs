@@ -124,7 +124,11 @@ fn servers_that_cannot_start_are_found() {
             "`npx -y foo` is not in PATH",
             "move `-y foo` to `args`",
         ),
-        ("cwd", "its folder /nonesuch does not exist", "`cwd`"),
+        (
+            "cwd",
+            "its working directory /nonesuch does not exist",
+            "`cwd`",
+        ),
         (
             "env",
             "env.A: the variable NONESUCH_VARIABLE is not set",
@@ -132,8 +136,8 @@ fn servers_that_cannot_start_are_found() {
         ),
         (
             "secret",
-            "headers.A: cannot read the secret key",
-            "home/secrets/key",
+            "headers.A: the secret `key` does not exist",
+            "switchboard secret set key",
         ),
         ("far", "cannot be reached: ", "check the address"),
         (
@@ -284,7 +288,7 @@ fn held_server_runs_nothing_in_doctor() {
     let server = json!({"image": "i", "isolation": {"engine": ["sh", engine]}, "hold": true});
     let config = json!({"mcpServers": {"sky": server}, "memory": {"enabled": false}});
     place.write_config(&config.to_string());
-    let said = "it is not started until you approve it";
+    let said = "it is held until you approve it";
     check(
         &place,
         "server:sky",
@@ -390,7 +394,7 @@ fn failed_list_is_found() {
         listed["servers"][0]["failedLists"].is_array()
     });
     let failed =
-        "tools/list failed: the server answered with error -32603; it last said: no database";
+        "tools/list failed: the server responded with error -32603; its last message: no database";
     let fix = "switchboard logs broken";
     check(&place, "server:broken", "problem", failed, fix);
     for command in ["list", "status"] {

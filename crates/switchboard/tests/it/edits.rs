@@ -147,7 +147,7 @@ fn add_reports_why_its_gateway_failed() {
     let output = command.args(["add", "a", "--", "true"]).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    let reason = "error: the gateway does not start: ";
+    let reason = "error: the gateway did not start: ";
     let rest = said
         .split(reason)
         .nth(1)

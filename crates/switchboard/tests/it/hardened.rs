@@ -97,7 +97,7 @@ fn advice_about_clear_secrets_fits_the_mode() {
     for (mode, advised) in [(0o600, false), (0o644, true)] {
         fs::set_permissions(place.config(), fs::Permissions::from_mode(mode)).unwrap();
         let done = place.run(&["doctor"]);
-        assert!(done.out.contains("1 secret in clear"), "{done:?}");
+        assert!(done.out.contains("1 secret in plain text"), "{done:?}");
         assert_eq!(
             done.out.contains("chmod 600"),
             advised,
@@ -210,7 +210,7 @@ fn doctor_checks_modes_and_exposed_secrets() {
     let out = String::from_utf8(done.stdout).unwrap();
     for expected in [
         "the group can change",
-        "contains 1 secret in clear text, and other users can read it (mode 664)",
+        "contains 1 secret in plain text, and other users can read it (mode 664)",
         "secrets/open (mode 644)",
         "`args`, which every user of this machine can read",
         "over plain http://",

@@ -133,7 +133,7 @@ fn empty_command_line_shows_the_help() {
     assert_eq!(wrong.code, Some(2));
     assert_eq!(
         wrong.err,
-        "error: the following required arguments were not provided: <NAME>\n\
+        "error: missing argument: <NAME>\n\
          usage: switchboard remove <NAME>\nhint: run `switchboard remove --help` for examples\n"
     );
 }

@@ -168,7 +168,7 @@ fn secrets_in_addresses_and_arguments_are_moved() {
     let text = fs::read_to_string(place.config()).unwrap();
     assert!(!text.contains(key) && !text.contains(token), "{text}");
     let looked = place.run(&["doctor"]);
-    assert!(!looked.out.contains("in clear"), "{looked:?}");
+    assert!(!looked.out.contains("in plain text"), "{looked:?}");
     let servers = servers(&place);
     assert_eq!(
         servers["query"]["url"],

@@ -78,9 +78,9 @@ fn stored_memories_are_found_and_shown() {
         let mut lines = done.out.lines();
         let heading = lines.next().unwrap();
         assert!(heading.contains(&format!("  {tea}  20")), "{heading}");
-        assert!(heading.contains("words "), "{heading}");
+        assert!(heading.contains("keyword "), "{heading}");
         assert!(
-            heading.ends_with("; namespace home, user ada; true from 2026-01-02"),
+            heading.ends_with("; namespace home, user ada; valid from 2026-01-02"),
             "{heading}"
         );
         assert_eq!(lines.next(), Some("      Ada prefers tea"));
@@ -109,7 +109,7 @@ fn stored_memories_are_found_and_shown() {
         );
         for line in [
             "Scope        namespace home, user ada\n",
-            "True         from 2026-01-02\n",
+            "Valid        from 2026-01-02\n",
             "green tea",
             "\nversion 1, known since 20",
         ] {
@@ -121,7 +121,7 @@ fn stored_memories_are_found_and_shown() {
 #[test]
 fn lists_have_pages_and_scopes() {
     either_way(|place| {
-        place.check(&["memory", "list"], 0, "", "no memories match\n");
+        place.check(&["memory", "list"], 0, "", "there are no memories\n");
         store(place, &["one", "--namespace", "a"]);
         let two = store(
             place,
@@ -237,8 +237,9 @@ fn similar_memory_is_reported() {
     let done = place.run(&again);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(
-        done.err
-            .starts_with(&format!("warning: {first} says nearly the same (")),
+        done.err.starts_with(&format!(
+            "warning: {first} is a near duplicate (similarity "
+        )),
         "{done:?}"
     );
 }
@@ -259,7 +260,7 @@ fn empty_search_is_reported() {
 #[test]
 fn wrong_input_is_explained() {
     either_way(|place| {
-        let missing = "error: there is no memory 'nobody'\nhint: `switchboard memory list` and `switchboard memory recall` show the IDs\n";
+        let missing = "error: there is no memory `nobody`\nhint: `switchboard memory list` and `switchboard memory recall` show the IDs\n";
         place.check(&["memory", "show", "nobody"], 1, "", missing);
         place.check(&["memory", "forget", "nobody", "--yes"], 1, "", missing);
         for (args, words) in [
@@ -270,7 +271,7 @@ fn wrong_input_is_explained() {
             ),
             (
                 &["store", "a", "--from", "yesterday"],
-                "valid_from is not a time",
+                "invalid value 'yesterday' for '--from <TIME>': expected a time such as 2026-07-28",
             ),
             (&["store", "a", "--importance", "2"], "importance"),
             (
@@ -284,13 +285,16 @@ fn wrong_input_is_explained() {
                 ],
                 "valid_until is before valid_from",
             ),
-            (&["store"], "required"),
+            (&["store"], "missing argument"),
             (&["store", "a", "--type", "odd"], "invalid value 'odd'"),
             (&["recall", " "], "the query is empty"),
-            (&["recall", "a", "--as-of", "then"], "as_of is not a time"),
+            (
+                &["recall", "a", "--as-of", "then"],
+                "invalid value 'then' for '--as-of <TIME>'",
+            ),
             (&["recall", "a", "--limit", "0"], "invalid value '0'"),
             (&["list", "--all", "--limit", "3"], "cannot be used with"),
-            (&["forget"], "required"),
+            (&["forget"], "missing argument"),
             (&["forget", "a", "--all"], "cannot be used with"),
             (&["repair", "--yes"], "--discard"),
         ] {
@@ -345,7 +349,7 @@ fn everything_is_deleted_if_the_user_agrees() {
         let (code, seen) = terminal::run(place, &forget, "\n", &[]);
         assert_eq!(code, Some(1), "{seen}");
         assert!(
-            seen.contains("Delete everything (2 memories), in every scope?"),
+            seen.contains("Delete all 2 memories, in every scope?"),
             "{seen}"
         );
         assert_eq!(contents(place, &[]).len(), 2);
@@ -356,7 +360,7 @@ fn everything_is_deleted_if_the_user_agrees() {
             &["memory", "forget", "--all", "--yes"],
             0,
             "",
-            "deleted everything (0 memories)\n",
+            "there are no memories\n",
         );
     });
 }

@@ -219,6 +219,6 @@ fn pipe_without_a_writer_is_refused() {
         &["memory", "import", pipe.to_str().unwrap()],
         1,
         "",
-        "error: DIR/pipe is not a file\nhint: give `-` to read a pipe from standard input\n",
+        "error: DIR/pipe is not a file\nhint: use `-` to read from standard input\n",
     );
 }

@@ -247,7 +247,7 @@ fn a_damaged_memory_is_repaired() {
             &["memory", "repair"],
             0,
             "",
-            "the memory is not damaged; there is nothing to repair\n",
+            "the memory store is not damaged; there is nothing to repair\n",
         );
     }
 }

@@ -137,7 +137,7 @@ fn model_gets_edited_request_and_answer_is_reviewed() {
     ];
     let done = place.run(&approve);
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(done.err.contains("the model is generating"), "{done:?}");
+    assert!(done.err.contains("the model is answering"), "{done:?}");
     let body = asked_of_model.recv().unwrap();
     assert_eq!(body["model"], "big");
     assert!(body.to_string().contains(":5"), "{body}");
@@ -146,7 +146,7 @@ fn model_gets_edited_request_and_answer_is_reviewed() {
     });
     let show = place.run(&["approvals", "show", id]);
     for part in [
-        "\nanswer of the model\n  Drafted.\n",
+        "\nmodel's answer\n  Drafted.\n",
         "\nedits\n  {\n    \"model\": \"big\",\n    \"maxTokens\": 5\n  }\n",
         "\nmodel\n  big: 3 tokens in, 2 out, ",
     ] {
@@ -326,7 +326,7 @@ fn url_is_shown_and_never_opened() {
         "{seen}"
     );
     assert!(
-        seen.contains("warning: the address has a user name before the `@`"),
+        seen.contains("warning: the part before the `@` is a user name"),
         "{seen}"
     );
     assert!(!place.user().join("opened").exists());

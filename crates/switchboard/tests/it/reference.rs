@@ -201,9 +201,10 @@ fn rest_page_matches_the_openapi_description() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rest/openapi.json");
     let api: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     let mut page = "# REST API\n\n\
-        Every address of the gateway beside MCP, generated from the OpenAPI description at `/api/v1/openapi.json`.\n\
+        Every endpoint of the gateway except MCP, generated from the OpenAPI description at `/api/v1/openapi.json`.\n\
         Requests need the token: `Authorization: Bearer $(cat ~/.local/share/switchboard/run/token)`. Errors are\n\
-        problems after RFC 9457, of type [Problem](#problem). [Scripting](../guides/scripting.md) has examples.\n"
+        problem details as defined by RFC 9457, of type [Problem](#problem). [Scripting](../guides/scripting.md) has\n\
+        examples.\n"
         .to_owned();
     for (path, methods) in api["paths"].as_object().unwrap() {
         for (method, route) in methods.as_object().unwrap() {
@@ -236,7 +237,7 @@ fn rest_page_matches_the_openapi_description() {
             if !body.is_null() {
                 write!(page, "\nBody: {}.\n", kind(body)).unwrap();
             }
-            page.push_str("\n| status | answer |\n|---|---|\n");
+            page.push_str("\n| status | response |\n|---|---|\n");
             for (status, answer) in route["responses"].as_object().unwrap() {
                 let name = answer["$ref"].as_str().and_then(|it| it.rsplit('/').next());
                 let answer = name.map_or(answer, |name| &api["components"]["responses"][name]);

@@ -81,7 +81,7 @@ fn the_life_of_a_server() {
         &["add", "echo", "--", "x"],
         1,
         "",
-        "error: the server \"echo\" already exists\nhint: remove it first, or choose another name\n",
+        "error: server `echo` already exists\nhint: remove it first, or choose another name\n",
     );
     check_list(&place);
     place.check(
@@ -113,7 +113,7 @@ fn the_life_of_a_server() {
     assert_eq!(done.code, Some(1));
     assert_eq!(
         done.err,
-        "error: there is no tool \"echo:sya\"\nhint: did you mean \"echo:say\"?\n"
+        "error: there is no tool `echo:sya`\nhint: did you mean `echo:say`?\n"
     );
 
     let done = place.run(&["logs", "echo"]);
@@ -132,7 +132,7 @@ fn the_life_of_a_server() {
     for (command, first) in [("enable", "enabled `echo`\n"), ("restart", "")] {
         let done = place.run(&[command, "echo"]);
         assert_eq!(done.code, Some(0));
-        let learnt = format!("{first}`echo`: 2 tools in ");
+        let learnt = format!("{first}`echo` is ready: 2 tools (");
         assert!(done.err.starts_with(&learnt), "{done:?}");
     }
     place.check(
@@ -160,7 +160,7 @@ fn the_life_of_a_server() {
         &["remove", "echo"],
         1,
         "",
-        "error: there is no server \"echo\"\nhint: `switchboard list` shows the names\n",
+        "error: there is no server `echo`\nhint: add one with `switchboard add`\n",
     );
     let done = place.run(&["stop"]);
     let pid = gateway.child.id();
@@ -181,13 +181,13 @@ fn semicolon_in_a_message_starts_no_hint() {
         &["restart", "a; b"],
         1,
         "",
-        "error: there is no server \"a; b\"\nhint: `switchboard list` shows the names\n",
+        "error: there is no server `a; b`\nhint: `switchboard list` shows the names\n",
     );
     place.check(
         &["call", "echo:say", r#"{"refuse": "no; not today"}"#],
         1,
         "",
-        "error: the server answered with an error: no; not today\n",
+        "error: the server responded with an error: no; not today\n",
     );
 }
 
@@ -246,7 +246,7 @@ fn log_is_followed_until_server_is_removed() {
 fn clients_are_listed() {
     let place = Place::without_memory();
     let _gateway = Gateway::start(&place, &[]);
-    place.check(&["clients"], 0, "", "no client is connected\n");
+    place.check(&["clients"], 0, "", "there are no connected clients\n");
     let mut client = place
         .command(&["stdio", "--view", "direct"])
         .stdin(Stdio::piped())
@@ -269,7 +269,7 @@ fn clients_are_listed() {
     drop(input);
     client.wait().unwrap();
     until("it has left", || {
-        place.run(&["clients"]).err == "no client is connected\n"
+        place.run(&["clients"]).err == "there are no connected clients\n"
     });
 }
 
@@ -282,12 +282,12 @@ fn failed_start_is_explained_by_every_command() {
     until("bad is parked", || state(&place) == "parked");
     let done = place.run(&["restart", "bad"]);
     assert_eq!(done.code, Some(1), "{done:?}");
-    let reason = "error: `bad` does not start: cannot start `nonesuch-program`: command not found";
+    let reason = "error: server `bad` did not start: cannot run `nonesuch-program`: command not found\nhint: install it, or check the spelling and PATH, then run `switchboard restart bad`\n";
     assert!(done.err.starts_with(reason), "{done:?}");
     let done = place.run(&["list"]);
     assert!(
         done.out.contains(
-            "bad   parked  -      command  nonesuch-program\n    cannot start `nonesuch-program`: "
+            "bad   parked  -      command  nonesuch-program\n    cannot run `nonesuch-program`: "
         ),
         "{done:?}"
     );
@@ -378,7 +378,7 @@ fn refused_token_is_reported_with_its_renewal() {
     until("far is parked", || state(&place) == "parked");
     let done = place.run(&["doctor"]);
     assert_eq!(done.code, Some(1));
-    let fix = "fix: renew the token, which the server refused: store it with `switchboard secret set key`, then run `switchboard restart far`\n";
+    let fix = "hint: renew the token, which the server refused: store it with `switchboard secret set key`, then run `switchboard restart far`\n";
     assert!(done.out.contains(fix), "{done:?}");
 }
 
@@ -396,7 +396,7 @@ fn refusal_without_a_challenge_is_not_about_credentials() {
     for said in [
         "the server refused the connection: ",
         "HTTP 403 Forbidden",
-        "write `localhost` instead of `127.0.0.1` in its `url`",
+        "use `localhost` instead of `127.0.0.1` in its `url`",
         says,
     ] {
         assert!(done.out.contains(said), "{done:?}");
@@ -426,7 +426,7 @@ fn doctor_reports_a_retrying_server() {
         bad["state"] == "starting" && bad["reason"].is_string()
     });
     let done = place.run(&["doctor"]);
-    let found = "warning  server:bad: it is starting: the last attempt failed: ";
+    let found = "warning  server:bad: starting: the last attempt failed: ";
     assert!(done.out.contains(found), "{done:?}");
     assert!(done.out.contains("Error: broken"), "{done:?}");
 }

@@ -91,7 +91,7 @@ fn nothing_found_says_what_to_try() {
         &["search", "weather", "--server", "ski"],
         1,
         "",
-        "error: there is no server \"ski\"\nhint: did you mean \"sky\"?\n",
+        "error: there is no server `ski`\nhint: did you mean `sky`?\n",
     );
 }
 
@@ -103,18 +103,18 @@ fn search_explains_its_results() {
     assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
     let lines: Vec<&str> = done.out.lines().collect();
     assert!(
-        lines[2].starts_with("    by words 1.00, by meaning "),
+        lines[2].starts_with("    by keyword 1.00, by meaning "),
         "{done:?}"
     );
-    assert!(lines[2].ends_with(", learned 0.00"), "{done:?}");
+    assert!(lines[2].ends_with(", feedback 0.00"), "{done:?}");
     // Another form of a word counts as the same word.
     let has = |start: &str| lines.iter().any(|line| line.starts_with(start));
     assert!(has("    weather: description ("), "{done:?}");
     assert!(has("    forecasts: name ("), "{done:?}");
     let last = lines.last().unwrap();
-    assert!(last.starts_with("found by words "), "{done:?}");
+    assert!(last.starts_with("searched by keyword "), "{done:?}");
     assert!(
-        last.ends_with("; nothing learned from earlier searches yet"),
+        last.ends_with("; no feedback from earlier searches yet"),
         "{done:?}"
     );
 
@@ -182,7 +182,7 @@ fn search_feedback_is_reported_and_forgotten() {
     );
 
     let search = ["search", "take a note away", "--explain"];
-    let learnt = "; 1 lesson learned from earlier searches\n";
+    let learnt = "; feedback from 1 earlier search\n";
     until("a lesson is learnt", || {
         place.run(&search).out.ends_with(learnt)
     });
@@ -194,7 +194,7 @@ fn search_feedback_is_reported_and_forgotten() {
         &["search", "--forget"],
         0,
         "",
-        "forgot what was learned from earlier searches\n",
+        "cleared the feedback from earlier searches\n",
     );
     let found = json(&place, &args);
     assert_eq!((first(&found), &found["learnt"]), (0.0, &json!(0)));

@@ -67,7 +67,7 @@ fn secret_is_set_listed_and_removed() {
         &["secret", "rm", "key"],
         1,
         "",
-        "error: the secret `key` is used by a\nhint: remove it there first, or use --force\n",
+        "error: the secret `key` is used by `a`\nhint: remove it there first, or use --force\n",
     );
     let done = place.run(&["secret", "rm", "key", "--force"]);
     assert_eq!((done.code, stored(&place).len()), (Some(0), 0), "{done:?}");
@@ -220,7 +220,7 @@ fn user_is_asked_before_secrets_move() {
         let (code, seen) = terminal::run(&place, &add, typed, &[]);
         assert_eq!(code, Some(0), "{seen}");
         assert!(
-            seen.contains("looks like a secret into a private file? [Y/n]"),
+            seen.contains("looks like a secret to a private file? [Y/n]"),
             "{seen}"
         );
         assert_eq!(entry(&place, "a")["env"]["API_KEY"], expected);

@@ -79,25 +79,24 @@ fn changed_tool_is_held_until_approved() {
         &["trust"],
         0,
         "SERVER  TRUST  APPROVED  HELD  SUSPICIOUS\nsky     first  2         0     0\n",
-        "nothing is held\n",
+        "there are no held definitions\n",
     );
 
     let changed = tool("write", "Writes a note and keeps a copy.");
     change(&place, &[read, changed], &[("write", "changed")]);
-    let why = "hint: `switchboard trust` shows why and what to do\n";
+    let why = "hint: review it with `switchboard trust`\n";
     place.check(
         &["tools", "sky"],
         0,
         "TOOL      DESCRIPTION\nsky:read  Reads a note.\n",
-        &format!("warning: held: sky:write (changed since approval)\n{why}"),
+        &format!("warning: 1 tool is held: sky:write (changed since approval)\n{why}"),
     );
     let tools = json(&place, &["tools", "--json"]);
     assert_eq!(
         tools["held"],
         json!([{"name": "sky:write", "server": "sky", "tool": "write", "why": "changed"}])
     );
-    let told =
-        "1 tool is held and cannot be called\nhint: `switchboard trust` shows which ones and why\n";
+    let told = "warning: 1 tool is held and cannot be called\nhint: review them with `switchboard trust`\n";
     assert_eq!(place.run(&["list"]).err, told);
     let status = place.run(&["status"]);
     assert_eq!(status.err, told);
@@ -108,7 +107,7 @@ fn changed_tool_is_held_until_approved() {
     assert_eq!(done.code, Some(0));
     assert!(
         done.out
-            .contains("\nHELD       WHY                     SINCE\n")
+            .contains("\nHELD       REASON                  SINCE\n")
             && done.out.contains("\nsky:write  changed since approval  "),
         "{done:?}"
     );
@@ -207,7 +206,7 @@ fn rejected_tool_stays_hidden_until_it_changes() {
         &["trust", "reject", "sky:a"],
         0,
         "",
-        "rejected `sky:a`: it stays hidden until it changes\n",
+        "rejected `sky:a`: it stays held until it changes\n",
     );
     assert_eq!(held(&place), [("a".to_owned(), "rejected".to_owned())]);
     assert_eq!(names(&place), [""; 0]);
@@ -231,12 +230,12 @@ fn rejected_tool_stays_hidden_until_it_changes() {
         &["trust", "approve", "sky"],
         0,
         "",
-        "`sky` has no definitions to approve\n",
+        "`sky` has no held definitions\n",
     );
     let done = place.run(&["trust", "show", "sky:a"]);
     assert!(
         done.err
-            .starts_with("hint: it stays hidden until it changes; to show it anyway, run `switchboard trust approve sky:a`"),
+            .starts_with("hint: it stays held until it changes; to show it anyway, run `switchboard trust approve sky:a`"),
         "{done:?}"
     );
 
@@ -271,7 +270,7 @@ fn trust_ask_shows_nothing_before_approval() {
     let done = place.run(&["trust", "show", "sky:(instructions)"]);
     assert!(
         done.out.starts_with(
-            "sky:(instructions) (instructions of the server for models) is held: new\n"
+            "sky:(instructions) (the server's instructions for models) is held: new\n"
         ) && done.out.contains("\n  description\n      Be kind.\n"),
         "{done:?}"
     );
@@ -310,7 +309,7 @@ fn unknown_tools_cannot_be_decided() {
     let place = Place::new();
     offer(&place, &[tool("a", "One.")]);
     let _gateway = gateway(&place, &json!({}));
-    let no_server = "error: there is no server \"ski\"\nhint: did you mean \"sky\"?\n";
+    let no_server = "error: there is no server `ski`\nhint: did you mean `sky`?\n";
     for args in [
         &["trust", "list", "ski"][..],
         &["trust", "show", "ski"],
@@ -372,12 +371,12 @@ fn invisible_characters_are_spelled_out() {
     );
     assert_eq!(
         place.run(&["tools", "sky"]).err,
-        "warning: suspicious: sky:add\nhint: `switchboard trust` shows why and what to do\n"
+        "warning: 1 tool is suspicious: sky:add\nhint: review it with `switchboard trust`\n"
     );
     let done = place.run(&["trust"]);
     assert!(
         done.out
-            .contains("\nSUSPICIOUS, BUT SHOWN\nsky:add\n    description: "),
+            .contains("\nSUSPICIOUS, NOT HELD\nsky:add\n    description: "),
         "{done:?}"
     );
     until("it is found", || {
@@ -410,7 +409,7 @@ fn held_server_is_listed_with_its_command_line() {
     let fingerprint = trust["servers"][0]["start"]["fingerprint"].as_str();
     let file = &trust["servers"][0]["start"]["settings"]["file"];
     let page = format!(
-        "sky is not started until you approve it\n{HELD_PROGRAM}\nfingerprint  {}\n\
+        "sky is held until you approve it\n{HELD_PROGRAM}\nfingerprint  {}\n\
          cwd          /\nenv          NODE_OPTIONS=--require=x\nfile         {}\n",
         fingerprint.unwrap(),
         file.as_str().unwrap()

@@ -100,7 +100,7 @@ fn events_are_reported_as_they_happen() {
     };
     assert_eq!(decided["data"]["approval"]["status"], "approved");
 
-    // The command continues when the gateway is back.
+    // The command continues when the gateway is running again.
     assert_eq!(place.run(&["stop"]).code, Some(0));
     drop(first_gateway);
     let _gateway = start(&place);
@@ -154,7 +154,7 @@ fn keys_answer_on_a_terminal() {
     session.type_in("a");
     session.wait_for("? [y/N] ");
     session.type_in("y\n");
-    session.wait_for("is called");
+    session.wait_for(": calling ");
     assert_eq!(calling.end().0, Some(0));
 
     session.forget();
@@ -200,7 +200,7 @@ fn escalation_rings_and_timeout_is_reported() {
     assert_eq!(session.end().0, Some(0));
     let list = place.run(&["approvals", "list", "--status", "closed"]);
     assert!(
-        list.out.contains("timed out  call  asker:remove"),
+        list.out.contains("timed out  tool_call  asker:remove"),
         "{list:?}"
     );
 }

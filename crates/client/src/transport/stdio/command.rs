@@ -259,16 +259,15 @@ impl ProcessGuard for CommandGuard {
     }
 
     fn explain(&self) -> String {
-        let mut message = match self.status {
+        match self.status {
             Some(status) => format!("the server exited ({status})"),
             None => "the server closed its pipes".to_owned(),
-        };
-        let last = self.last_words.lock();
-        for (n, line) in last.iter().enumerate() {
-            message.push_str(if n == 0 { "; it wrote:\n  " } else { "\n  " });
-            message.push_str(line);
         }
-        message
+    }
+
+    fn last_words(&self) -> Option<String> {
+        let lines: Vec<_> = self.last_words.lock().iter().cloned().collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
     }
 }
 

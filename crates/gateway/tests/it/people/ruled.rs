@@ -44,7 +44,7 @@ async fn denied_questions_are_not_asked() {
                                 .await;
                             let answer = client.finish(&call).await.json;
                             let said = answer.to_string();
-                            assert!(said.contains("denies it"), "{case} {name}: {said}");
+                            assert!(said.contains("denied by"), "{case} {name}: {said}");
                             assert!(!said.contains("input_required"), "{case} {name}: {said}");
                         }
                     }
@@ -143,7 +143,7 @@ async fn denied_questions_of_tasks_are_not_passed_on() {
     for result in [result, &result.replacen('{', r#"{"\ud800":1,"#, 1)] {
         stage.set_result("add_note", result);
         let refusal = client.refusal("add_note", json!({})).await;
-        assert!(refusal.contains("denies it"), "{refusal}");
+        assert!(refusal.contains("denied by"), "{refusal}");
     }
     rig.stop().await;
 }
@@ -276,7 +276,7 @@ async fn tool_rule_applies_if_tool_is_unknown() {
     stage.set_answer("resources/read", &format!(r#""result":{asks}"#));
     let uri = json!({ "uri": "stage://a" });
     let read = client.ask("resources/read", uri).await.text;
-    assert!(read.contains("denies it"), "{read}");
+    assert!(read.contains("denied by"), "{read}");
     // The tool of this call is known, and the rule does not name it.
     stage.set_result("delete_file", asks);
     let call = client.send_call("delete_file", json!({})).await;
@@ -347,7 +347,7 @@ async fn denied_and_invalid_addresses_are_removed() {
             let (text, answer) =
                 failed(&mut client, revision, &wants_opened(&format!("[{bad}]"))).await;
             let refusal = refusal_of(&answer);
-            let why = if bad == evil { "denies it" } else { "http" };
+            let why = if bad == evil { "denied by" } else { "http" };
             assert!(refusal.contains(why), "{revision} {bad}: {text}");
             assert!(!text.contains("alert"), "{revision} {bad}: {text}");
             assert_eq!(addresses(&answer), [""; 0], "{revision} {bad}: {text}");
@@ -497,7 +497,7 @@ async fn rule_applies_to_an_unawaited_question() {
     for n in 0..8 {
         ask_without_waiting(&stage, &mut client, n).await;
         let answer = stage.until_asked(&format!(r#""id":"q{n}.""#)).await;
-        assert!(answer.contains("denies it"), "{answer}");
+        assert!(answer.contains("denied by"), "{answer}");
     }
     rig.stop().await;
 }

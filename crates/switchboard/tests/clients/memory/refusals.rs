@@ -172,18 +172,18 @@ fn impossible_requests_are_reported() {
             (
                 "invalidate",
                 json!({ "id": id, "superseded_by": "none" }),
-                "'none'",
+                "`none`",
             ),
             ("create_entity", json!({ "name": " " }), "name is empty"),
             (
                 "create_relation",
                 json!({ "from": "Nobody", "to": "Noone", "relation_type": "x" }),
-                "no entity 'Nobody'",
+                "no entity `Nobody`",
             ),
             (
                 "get_related",
                 json!({ "entity": "Nobody" }),
-                "no entity 'Nobody'",
+                "no entity `Nobody`",
             ),
             ("export_memory", json!({ "cursor": "here" }), "cursor"),
         ] {
@@ -192,7 +192,7 @@ fn impossible_requests_are_reported() {
         }
         for tool in ["get_memory", "update_memory", "invalidate", "delete_memory"] {
             let said = agent.refuses(tool, json!({ "id": "none" }));
-            assert!(said.contains("no memory 'none'"), "{tool}: {said}");
+            assert!(said.contains("no memory `none`"), "{tool}: {said}");
         }
         let call = agent.call("remember_me", json!({}));
         let said = agent.fails(&call);
@@ -220,7 +220,7 @@ fn memories_of_another_scope_are_not_found() {
                 let mut args = scope.clone();
                 args["id"] = json!(ours);
                 let said = agent.refuses(tool, args);
-                assert!(said.contains(&format!("no memory '{ours}'")), "{said}");
+                assert!(said.contains(&format!("no memory `{ours}`")), "{said}");
             }
             let mut args = scope.clone();
             args["query"] = json!("ours");
@@ -229,7 +229,7 @@ fn memories_of_another_scope_are_not_found() {
         }
         let args = json!({ "id": ours, "namespace": "ours", "superseded_by": theirs });
         let said = agent.refuses("invalidate", args);
-        assert!(said.contains(&format!("no memory '{theirs}'")), "{said}");
+        assert!(said.contains(&format!("no memory `{theirs}`")), "{said}");
         let kept = agent.gives("get_memory", json!({ "id": ours, "user_id": "ada" }));
         assert_eq!(kept["version"], 1, "{kept}");
         agent.leaves();

@@ -171,7 +171,7 @@ fn decide_requests(book: &mut Book, rich: &mut Rich) {
     until("a person is asked again", || waiting(stage).len() == 2);
     let other = waiting(stage).remove(0);
     stage.call_it(&other, "m3m3m3m3");
-    let reason = "not in this folder";
+    let reason = "not in this directory";
     // Without --exact: a rule that is truncated would be cut elsewhere next to a longer process ID.
     let reject = [
         "approvals",

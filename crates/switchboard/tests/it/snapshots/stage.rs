@@ -213,7 +213,7 @@ const FILTERS: &[(&str, &str)] = &[
     (r"(?m)^([a-z0-9]{8}  0s   )\d+[ms]", "${1}5m"),
     (r"(?m)^(claude-code  )\d+[ms]", "${1}0s"),
     (
-        r"(:\s*)[0-9a-f]{64}\b",
+        r"((?::|the hash)\s*)[0-9a-f]{64}\b",
         "${1}0000000000000000000000000000000000000000000000000000000000000000",
     ),
     (r"\b\d{4}-\d\d-\d\dT", "2026-01-01T"),
@@ -221,12 +221,12 @@ const FILTERS: &[(&str, &str)] = &[
     (r"\b(learned) \d{4}-\d\d-\d\d", "$1 2026-01-01"),
     (r"\d\d:\d\d:\d\d(\.\d+)?", "00:00:00"),
     (r"\b\d{8}T\d{6}\.\d+Z", "20260101T000000.000Z"),
-    (r" in \d+\.\d s\b", " in 0.0 s"),
+    (r"\b\d+\.\d s\b", "0.0 s"),
     (r" after \d+ ms\b", " after 0 ms"),
     // The end of the folder's name, where the beginning is cut off.
     (r"…\w(/shifty\.py)", "…0$1"),
     // The durations of calls.
-    (r"TOOK +OUTCOME", "TOOK  OUTCOME"),
+    (r"DURATION +OUTCOME", "DURATION  OUTCOME"),
     (
         r"(?m)(< 1 ms|\d+ ms|[\d.]+ s) +(ok|error|tool error|cancelled|timeout)$",
         "0 ms  $2",
@@ -235,7 +235,7 @@ const FILTERS: &[(&str, &str)] = &[
     (r"\b[0-9a-f]{32}\b", "00000000000000000000000000000000"),
     (r"\.localhost:\d{5}/", ".localhost:00000/"),
     (r"http…\d{3}\b", "http…000"),
-    (r"\b\d+ [MG]iB are left", "0 GiB are left"),
+    (r"\b\d+ [MG]iB free\b", "0 GiB free"),
     (
         r"\b[0-9a-f]{12}-[0-9a-f]{16}\b",
         "000000000000-0000000000000000",
