@@ -44,7 +44,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "messages",
-        summary: "Write every text of the program to one file",
+        summary: "Write every message of the program to one file",
         run: messages::run,
     },
     Command {

@@ -1,4 +1,4 @@
-//! `cargo xtask messages`: the texts of the program in one file, so that all of them can be read together and a change
+//! `cargo xtask messages`: the messages of the program in one file, so that all of them can be read together and a change
 //! of one shows up in a diff.
 
 use std::{fmt::Write as _, fs};
@@ -14,9 +14,10 @@ pub(crate) const PATH: &str = "xtask/messages.txt";
 const HELP: &str = "\
 cargo xtask messages
 
-Write every text of the program to xtask/messages.txt: errors, hints, help, log lines and descriptions, that is, each
-string of two or more words in crates/*/src outside tests and comments. `cargo xtask tidy` fails if the file is not up
-to date. Read the difference before you commit it.";
+Write every message of the program to xtask/messages.txt: errors, hints, log lines and descriptions, that is, each
+string of two or more words in crates/*/src outside tests and comments. The help pages are in docs/reference/cli.md,
+and the texts of the console in crates/console. `cargo xtask tidy` fails if the file is not up to date. Read the
+difference before you commit it.";
 
 /// Words that start statements of SQL, which are not texts for people.
 const SQL: &[&str] = &[
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
 /// The contents of the file.
 pub(crate) fn collect(files: &[source::File]) -> String {
     let mut text =
-        "# Every text of the program, by file. Written by `cargo xtask messages`.\n".to_owned();
+        "# Every message of the program, by file. Written by `cargo xtask messages`.\n".to_owned();
     for file in files {
         let messages: Vec<String> = source::strings(&file.source.text)
             .map(unfold)

@@ -33,7 +33,7 @@ Check every file that git tracks or would add. Each problem is printed as path:l
   - No comment opens with What, Whether, Who or How; comments name the actor; names of tests have at most 8 words
     (words.rs)
   - Every link in Markdown leads to a file or a heading (links.rs)
-  - xtask/messages.txt has every text of the program (`cargo xtask messages` writes it)
+  - xtask/messages.txt has every message of the program (`cargo xtask messages` writes it)
   - No test has an upper bound on a duration, because a busy machine fails it (clock.rs)
 
 These files are in xtask/src/tidy. Some contain tables of exceptions. Lower a number there when you can, and remove

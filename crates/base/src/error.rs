@@ -17,8 +17,7 @@ use crate::{
 /// The place where people can read how a call ended.
 const IN_ACTIVITY: &str = "in the activity log of the console";
 /// Advice for people about a call that a rule denies.
-const CHANGE_RULE: &str =
-    "to allow it, change the rule; `switchboard approvals rules` lists all rules";
+const LIST_RULES: &str = "`switchboard approvals rules` lists the rules";
 
 /// Codes of the gateway's own errors, for peers of the older revisions.
 pub mod codes {
@@ -169,6 +168,8 @@ pub enum Error {
         done: &'static str,
         /// The cause.
         why: Arc<str>,
+        /// A rule that allows it without an approver, if that would help.
+        allow: Option<Arc<str>>,
     },
     /// The item is not approved, or nothing of its server is.
     Unapproved {
@@ -298,6 +299,7 @@ impl Error {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Refused(error) | Self::Memory(error) => error.parts().1?,
+            Self::Initializing { reason, .. } => reason.as_ref().and_then(Reason::hint)?.into(),
             Self::InitializationFailed { action, .. } => action.as_deref()?.into(),
             Self::Disabled { server } => {
                 format!("enable it with `switchboard enable {}`", shell_word(server)).into()
@@ -312,7 +314,6 @@ impl Error {
             )
             .into(),
             Self::Answered(_)
-            | Self::Initializing { .. }
             | Self::NotConnected { .. }
             | Self::Lost { .. }
             | Self::Broken { .. }
@@ -506,6 +507,7 @@ impl Error {
                 tool,
                 done,
                 why,
+                ..
             } => {
                 let message = format!(
                     "`{server}:{}` was not {done}: it needs approval, and the request could not be created: {why}",
@@ -526,7 +528,10 @@ impl Error {
     pub fn parts(&self) -> (String, Option<String>) {
         let hint = match self {
             // Agents must not try to change the rules.
-            Self::Denied { .. } => Some(CHANGE_RULE.to_owned()),
+            Self::Denied { .. } => Some(LIST_RULES.to_owned()),
+            Self::Unasked {
+                allow: Some(rule), ..
+            } => Some(format!("a more specific rule, such as `{rule}`, allows it")),
             _ => self.hint(),
         };
         (self.own(Reader::Person).1, hint)

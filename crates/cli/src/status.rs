@@ -87,8 +87,9 @@ fn attention(status: &Status) -> String {
     }
     if status.approvals > 0 {
         let waiting = count(status.approvals, "request is", "requests are");
+        let them = if status.approvals == 1 { "it" } else { "them" };
         all.push(format!(
-            "{waiting} pending; review them with `switchboard approvals`"
+            "{waiting} pending; review {them} with `switchboard approvals`"
         ));
     }
     if all.is_empty() {

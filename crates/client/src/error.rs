@@ -90,15 +90,4 @@ impl Error {
             _ => false,
         }
     }
-
-    /// Returns `true` if the call certainly did not reach the server, so that it can be repeated without harm.
-    pub const fn is_unsent(&self) -> bool {
-        match self {
-            Self::Call(error) => error.is_unsent(),
-            Self::InvalidArgument { .. } | Self::NotOffered { .. } | Self::NotDeclared { .. } => {
-                true
-            }
-            _ => false,
-        }
-    }
 }

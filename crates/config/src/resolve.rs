@@ -56,6 +56,8 @@ pub enum ResolveError {
         place: String,
         /// The secret.
         name: String,
+        /// Its file.
+        path: PathBuf,
         /// The underlying I/O error.
         #[source]
         source: io::Error,
@@ -102,11 +104,14 @@ impl ResolveError {
         Some(match self {
             Self::Variable { .. } => "set it in the environment of the gateway".into(),
             Self::VariableText { .. } => "set it to UTF-8 text".into(),
-            Self::NoSecret { name, .. } | Self::Secret { name, .. } => format!(
+            Self::NoSecret { name, .. } => format!(
                 "store it with `switchboard secret set {}`",
                 shell_word(name)
             )
             .into(),
+            Self::Secret { path, .. } => {
+                format!("check that {} is a file that you can read", path.display()).into()
+            }
             Self::Exposed { path, .. } => {
                 let path = path.display().to_string();
                 format!("run `chmod 600 {}`", shell_word(&path)).into()
@@ -327,6 +332,7 @@ impl<'a> Resolver<'a> {
                     SecretFailure::Read(source) => ResolveError::Secret {
                         place,
                         name,
+                        path,
                         source,
                     },
                     SecretFailure::Exposed(mode) => ResolveError::Exposed {

@@ -30,7 +30,7 @@ export function openOne([id = ""]) {
       fill(body, h("section", { class: "card" }, h("h2", null, "Edit"), form.node));
       form.focus();
     });
-    const over = button("No longer true…", () => doing(over, () => invalidate(memory, read)));
+    const over = button("No longer valid…", () => doing(over, () => invalidate(memory, read)));
     const forget = button("Delete…", () => doing(forget, () => remove(memory)), { class: "danger" });
     fill(body,
       h("section", { class: "card" }, h("div", { class: "card-head" }, heading, h("div", { class: "buttons" }, edit, over, forget)),

@@ -144,7 +144,8 @@ impl CallError {
 
 impl CallError {
     /// Returns `true` if it is certain that the server has not received the call, so that sending it again
-    /// cannot make the server process it twice.
+    /// cannot make the server process it twice. If the server asked for input in its result (2026-07-28), this is
+    /// about the last request of the call.
     pub const fn is_unsent(&self) -> bool {
         match self {
             Self::ConnectionLost { sent, .. }

@@ -49,6 +49,8 @@ pub struct Question {
     pub is_sure: bool,
     /// The counts of the call's questions so far.
     pub count: Arc<CallCount>,
+    /// Set when the call takes the question, so that its client or a person is asked.
+    pub is_taken: Arc<AtomicBool>,
     /// The receiver of the answer.
     pub reply: oneshot::Sender<Result<Raw, ErrorObject>>,
 }
@@ -524,6 +526,7 @@ impl CallQuestions {
                 .as_mut()
                 .and_then(VecDeque::pop_front);
             if let Some(question) = question {
+                question.is_taken.store(true, Relaxed);
                 return question;
             }
             self.open.rung.notified().await;
@@ -614,6 +617,7 @@ mod tests {
                 to_person: None,
                 is_sure: true,
                 count: Arc::default(),
+                is_taken: Arc::default(),
                 reply,
             });
         }

@@ -105,7 +105,7 @@ pub struct Search {
     pub tools: Vec<FoundTool>,
     /// True if the search compared meaning, false if it compared only words.
     pub by_meaning: bool,
-    /// The number of earlier searches that influence the ranking.
+    /// The number of matches between words and tools that were learned from earlier searches.
     pub learnt: u64,
 }
 

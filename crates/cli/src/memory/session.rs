@@ -204,7 +204,7 @@ impl Session {
         consent: Consent,
     ) -> Option<Self> {
         let pipe = Stdio::new(Pipe(Mutex::new(Some(ends)))).frame_limit(ANSWER_BYTES);
-        let mut builder = Client::builder("command line", env!("CARGO_PKG_VERSION"));
+        let mut builder = Client::builder("switchboard-cli", env!("CARGO_PKG_VERSION"));
         if consent == Consent::Given {
             builder = builder.on_elicitation(|question| async move { Ok(agree(&question)) });
         }

@@ -156,6 +156,7 @@ fn failed_references_are_reported() {
     secret(path, "zero", "a\0b", 0o600);
     secret(path, "long", "x".repeat(64 * 1024 + 1), 0o600);
     fs::create_dir(path.join("folder")).unwrap();
+    std::os::unix::fs::symlink("link", path.join("link")).unwrap();
     let shown = path.display();
     for (entry, expected) in [
         (
@@ -194,10 +195,14 @@ fn failed_references_are_reported() {
             r#"{"image": "a", "isolation": {"mounts": ["${secret:folder}:/x"]}}"#,
             format!("server `s`, isolation.mounts[0]: the secret `folder` is not a regular file; write the secret to {shown}/folder again"),
         ),
+        (
+            r#"{"command": "${secret:link}"}"#,
+            format!("server `s`, command: cannot read the secret `link`; check that {shown}/link is a file that you can read"),
+        ),
     ] {
         let error = resolve(&server(entry), path).unwrap_err();
         assert_eq!(told(&error), expected);
-        assert!(error.source().is_none(), "{error:?}");
+        assert_eq!(error.source().is_some(), entry.contains(":link"), "{error:?}");
     }
 }
 

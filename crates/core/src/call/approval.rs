@@ -107,6 +107,7 @@ impl CallContext<'_> {
             tool: Arc::clone(name),
             done,
             why: why.into(),
+            allow: None,
         };
         until_rules_are_known(self.core, server, name, done).await?;
         let completes = self.outgoing.method == method::COMPLETE;
@@ -145,9 +146,13 @@ impl CallContext<'_> {
                 });
             }
             Action::Ask if completes => {
-                return Err(unasked(&format!(
-                    "completions cannot ask for approval; a more specific rule, such as `allow {kind} {server}:{name}`, allows them"
-                )));
+                return Err(Error::Unasked {
+                    server: Arc::clone(server),
+                    tool: Arc::clone(name),
+                    done,
+                    why: "completions cannot ask for approval".into(),
+                    allow: Some(format!("allow {kind} {server}:{name}").into()),
+                });
             }
             Action::Ask => {}
         }
@@ -233,6 +238,13 @@ impl CallContext<'_> {
     }
 
     /// The verb for the request, such as `called`.
+    pub(super) fn verb(&self) -> &'static str {
+        let outgoing = &self.outgoing;
+        let kind = kind_of(&outgoing.method, outgoing.params.as_ref());
+        kind.map_or("called", |kind| self.done(kind))
+    }
+
+    /// The verb for the request, such as `called`.
     fn done(&self, kind: Kind) -> &'static str {
         match kind {
             _ if self.outgoing.method == method::COMPLETE => "completed",
@@ -255,6 +267,7 @@ impl CallContext<'_> {
             tool: Arc::clone(&self.outgoing.name),
             done: self.done(kind),
             why: why.into(),
+            allow: None,
         };
         if let Some(arguments) = &arguments {
             if arguments.as_bytes().len() > REQUEST_BYTES {
@@ -446,7 +459,13 @@ pub async fn may_watch(
         Action::Allow => Ok(()),
         Action::Deny => {
             let of = (&**server, uri);
-            record_denied(core, method::RESOURCES_SUBSCRIBE, of, &caller.shown(), &verdict);
+            record_denied(
+                core,
+                method::RESOURCES_SUBSCRIBE,
+                of,
+                &caller.shown(),
+                &verdict,
+            );
             Err(Error::Denied {
                 server: Arc::clone(server),
                 tool: uri.into(),
@@ -458,10 +477,8 @@ pub async fn may_watch(
             server: Arc::clone(server),
             tool: uri.into(),
             done: "watched",
-            why: format!(
-                "subscriptions cannot ask for approval; a more specific rule, such as `allow resources {server}:{uri}`, allows them"
-            )
-            .into(),
+            why: "subscriptions cannot ask for approval".into(),
+            allow: Some(format!("allow resources {server}:{uri}").into()),
         }),
     }
 }
@@ -522,6 +539,7 @@ pub(super) async fn until_rules_are_known(
         tool: tool.into(),
         done,
         why: why.into(),
+        allow: None,
     })
 }
 

@@ -116,11 +116,8 @@ pub(crate) async fn may_pass(
             server: Arc::clone(server),
             tool: (*subject).into(),
             done: "called",
-            why: format!(
-                "requests of extensions cannot ask for approval; a more specific rule, such as `allow {server}:{}`, allows them",
-                cut(subject)
-            )
-            .into(),
+            why: "requests of extensions cannot ask for approval".into(),
+            allow: Some(format!("allow {server}:{}", cut(subject)).into()),
         }),
     }
 }

@@ -472,6 +472,7 @@ mod tests {
                 to_person: None,
                 is_sure: true,
                 count: Arc::default(),
+                is_taken: Arc::default(),
                 reply,
             };
             (question, answer)

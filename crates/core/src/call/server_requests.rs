@@ -1,6 +1,12 @@
 //! Requests of servers of older revisions, answered by the client of a call or by a person.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use switchboard_base::{
     caller::answers,
@@ -117,6 +123,7 @@ async fn put(
         None => tasks::expose_related(params, &core.signer, owner.caller.principal, server),
     });
     let (reply, answer) = oneshot::channel();
+    let is_taken = Arc::new(AtomicBool::new(false));
     owner.ask(Question {
         method: asked.method.clone(),
         params,
@@ -124,6 +131,7 @@ async fn put(
         to_person,
         is_sure,
         count: Arc::clone(owner.count()),
+        is_taken: Arc::clone(&is_taken),
         reply,
     });
     Some(match answer.await {
@@ -132,8 +140,8 @@ async fn put(
             None => answer,
         }),
         Ok(Err(refused)) => Err(refused),
-        // The response to the call was read before the question.
-        Err(_) if owner.is_answered() && !is_named => return None,
+        // The response to the call was read before the question, so neither client nor approver was asked.
+        Err(_) if owner.is_answered() && !is_named && !is_taken.load(Relaxed) => return None,
         // The call has ended, and its client cannot answer.
         Err(_) => Err(unanswerable(&asked.method)),
     })

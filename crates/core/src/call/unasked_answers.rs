@@ -37,7 +37,7 @@ pub(super) async fn check(
         return Ok(());
     };
     let (server, name) = (&context.upstream.name, &context.outgoing.name);
-    until_rules_are_known(context.core, server, name, "called").await?;
+    until_rules_are_known(context.core, server, name, context.verb()).await?;
     if !context.rules_answers() {
         return Ok(());
     }

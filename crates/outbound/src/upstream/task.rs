@@ -423,8 +423,8 @@ impl Task {
             return;
         }
         self.doubt_era(was_ready);
-        tracing::warn!(server = %self.upstream.name, reason = %error.reason, "Server failed.");
         let reason = with_hint(&error.reason, error.reason.hint());
+        tracing::warn!(server = %self.upstream.name, %reason, "Server failed.");
         let failed = match self.upstream.era.and(self.upstream.newest_revision()) {
             None => format!("failed: {reason}"),
             Some(revision) => format!("failed in revision {revision}: {reason}"),

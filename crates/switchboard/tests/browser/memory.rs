@@ -101,7 +101,7 @@ fn memory_is_added_found_changed_and_deleted() {
     browser.until("document.querySelector('.why meter').value > 0");
     browser.click(&browser.by_role("link", "The backup runs at midnight."));
 
-    browser.click(&browser.by_role("button", "No longer true"));
+    browser.click(&browser.by_role("button", "No longer valid"));
     browser.fill(&browser.by_role("textbox", "Reason"), "There is no backup.");
     browser.click(&browser.by_role("button", "Mark as no longer valid"));
     browser.until_reads("There is no backup.");

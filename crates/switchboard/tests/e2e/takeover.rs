@@ -9,7 +9,7 @@ use switchboard_test_support::{Home, pipe::Pipe, until, with};
 
 /// Speaks 2025-06-18. Its tools ask the client and return its answer; it reports a change of a resource
 /// before it responds to the subscription, and logs the level that it gets. A call that comes before the
-/// answer waits. Of two calls of `together`, it answers the first and asks for the second at once. It starts slowly if a file with its name and `.slow` exists.
+/// answer waits. Of two calls of `together`, it answers the first and asks for the second at once. It answers `hasty` when `release` is called, without waiting for the answer to its question. It starts slowly if a file with its name and `.slow` exists.
 const ASKING: &str = r#"#!/bin/sh
 [ -e "$0.slow" ] && sleep 3
 say() { printf '%s\n' "$1"; }
@@ -21,11 +21,18 @@ while if [ -n "$held" ]; then line=$held held=; else IFS= read -r line; fi; do
   case $line in
     *'"server/discover"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32601,\"message\":\"unknown\"}}" ;;
     *'"initialize"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{},\"logging\":{},\"resources\":{\"subscribe\":true}},\"serverInfo\":{\"name\":\"asking\",\"version\":\"1\"}}}" ;;
-    *'"tools/list"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"tools\":[$(tool greet),$(tool wipe),$(tool together)]}}" ;;
+    *'"tools/list"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"tools\":[$(tool greet),$(tool wipe),$(tool together),$(tool hasty),$(tool release)]}}" ;;
     *'"resources/list"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"resources\":[{\"uri\":\"note://a\",\"name\":\"a\"}]}}" ;;
     *'"resources/templates/list"'*) say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"resourceTemplates\":[]}}" ;;
     *'"resources/subscribe"'*) say '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"note://a"}}'; say "$done" ;;
     *'"logging/setLevel"'*) say "$done"; say '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"heard"}}' ;;
+    *'"hasty"'*)
+      hasty=$id
+      say '{"jsonrpc":"2.0","id":"h","method":"elicitation/create","params":{"message":"hasty","requestedSchema":{"type":"object","properties":{}}}}' ;;
+    *'"release"'*)
+      say "{\"jsonrpc\":\"2.0\",\"id\":$hasty,\"result\":{\"content\":[]}}"
+      say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"content\":[]}}" ;;
+    *'"id":"h"'*) printf '%s' "$line" > "$0.told" ;;
     *'"together"'*)
       if [ -z "$first" ]; then first=$id; continue; fi
       printf '%s\n%s\n' "{\"jsonrpc\":\"2.0\",\"id\":$first,\"result\":{\"content\":[]}}" '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"together","requestedSchema":{"type":"object","properties":{}}}}'
@@ -220,5 +227,27 @@ fn question_after_another_response_reaches_the_client() {
             .map(|done| &done["result"]["content"][0]["text"]);
         assert!(texts.contains(&&json!("accept")), "{done:?}");
     }
+    serve.stop();
+}
+
+#[test]
+fn question_of_an_answered_call_is_dropped() {
+    let home = home();
+    let serve = home.serve();
+    serve.until_known("q");
+    let mut pipe = open(&home);
+    let (hasty, question) = ask(&mut pipe, "q__hasty");
+    let release = pipe.begin_call("q__release", json!({}));
+    for call in [hasty, release] {
+        let done = pipe.finish(&call);
+        assert!(done["result"].is_object(), "{done}");
+    }
+    until_withdrawn(&mut pipe, &question);
+    let told = until("the server is told", || {
+        fs::read_to_string(home.path("asking.sh.told")).ok()
+    });
+    assert!(told.contains("\"error\""), "{told}");
+    let list = serve.http().get("/api/v1/approvals").json();
+    assert_eq!(list["approvals"], json!([]), "no approver is asked instead");
     serve.stop();
 }
