@@ -141,10 +141,12 @@ async fn failed_start_has_the_servers_message() {
     let waiting = tokio::time::timeout(PATIENCE, state.wait_for(is_waiting)).await;
     // A copy: a borrow would keep the state from changing.
     let waiting = waiting.expect("in time").expect("alive").clone();
-    let State::Backoff { reason, .. } = waiting else {
+    let State::Backoff { reason, wrote, .. } = waiting else {
         unreachable!("that was waited for");
     };
-    assert!(reason.contains("/no/such/directory"), "{reason}");
+    assert!(!reason.contains("/no/such/directory"), "{reason}");
+    let wrote = wrote.expect("the server wrote to standard error");
+    assert!(wrote.contains("/no/such/directory"), "{wrote}");
     let call = client.call_tool("read_file", json!({})).fail_fast().await;
     let error = call.expect_err("it is not ready");
     assert!(

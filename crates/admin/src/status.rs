@@ -20,6 +20,11 @@ use switchboard_store::Status as StoreStatus;
 
 use crate::admin::Admin;
 
+/// The problem of the configuration in words for agents. The problem itself may quote the file, which may contain
+/// secrets.
+const CONFIG_PROBLEM: &str = "the file is invalid, so the gateway keeps the previous configuration; the user can see \
+     the problem with `switchboard status`";
+
 /// The reader of a status. Agents must not see the servers' own text.
 #[derive(Debug, Clone, Copy)]
 enum Reader {
@@ -96,7 +101,10 @@ impl Admin {
             approvals: core.approvals.numbers.waiting(),
             parts: parts.into_iter().map(Into::into).collect(),
             servers,
-            config_problem: core.configuration.problem().as_deref().map(Into::into),
+            config_problem: core.configuration.problem().map(|problem| match reader {
+                Reader::Owner => problem.as_ref().into(),
+                Reader::Agent => CONFIG_PROBLEM.into(),
+            }),
         }
     }
 

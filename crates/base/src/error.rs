@@ -304,7 +304,7 @@ impl Error {
             Self::Disabled { server } => {
                 format!("enable it with `switchboard enable {}`", shell_word(server)).into()
             }
-            Self::TimedOut { .. } => "try again, or raise `requestTimeoutMs` of the server".into(),
+            Self::TimedOut { .. } => "the call may have completed: check before you repeat it, or raise `requestTimeoutMs` of the server".into(),
             Self::Busy { .. } => "try again later, or raise `maxInFlight` of the server".into(),
             Self::Crowded => "answer or cancel some of them, then try again".into(),
             Self::Unanswered { .. } => "send the request again to ask for approval again".into(),

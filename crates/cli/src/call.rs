@@ -181,8 +181,12 @@ pub(super) fn tell_if_asked(home: &Home, is_it: impl Fn(&Approval) -> bool, sinc
     if let Some(request) = approvals.find(|request| is_it(request) && is_since(request, since)) {
         let id = print::shell_word(&request.id);
         print::say("waiting for an approver");
+        let decide = match &*request.kind {
+            "sampling" | "elicitation" => "respond",
+            _ => "approve",
+        };
         print::hint(&format!(
-            "see `switchboard approvals show {id}`, then run `switchboard approvals approve {id}` or `switchboard approvals reject {id}`"
+            "see `switchboard approvals show {id}`, then run `switchboard approvals {decide} {id}` or `switchboard approvals reject {id}`"
         ));
     }
 }

@@ -194,9 +194,9 @@ fn means(answer: &tools::Search) -> String {
         "searched by keyword only"
     };
     let learnt = match answer.learnt {
-        0 => "no match learned from earlier searches yet".to_owned(),
-        1 => "1 match learned from earlier searches".to_owned(),
-        many => format!("{many} matches learned from earlier searches"),
+        0 => "no feedback from earlier searches yet".to_owned(),
+        1 => "feedback from earlier searches: 1 match".to_owned(),
+        many => format!("feedback from earlier searches: {many} matches"),
     };
     format!("{how}; {learnt}")
 }

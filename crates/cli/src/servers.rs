@@ -276,7 +276,7 @@ fn spare_built_in(home: &Home, verb: &str, name: &str) -> Result<(), Error> {
     Err(Error::new(format!(
         "cannot {verb} `{name}`: it is built in and has no entry in `mcpServers`"
     ))
-    .hint("to disable it, set `\"memory\": {\"enabled\": false}` in switchboard.json"))
+    .hint("`\"memory\": {\"enabled\": false}` in switchboard.json disables it"))
 }
 
 fn switch(home: &Home, name: &str, to: Switch) -> Result<(), Error> {

@@ -134,7 +134,7 @@ impl Error {
             Self::NoHome => "set HOME".into(),
             Self::NotConfigured { looked, .. } => format!("looked for {}", Paths(looked)).into(),
             Self::Unfit { fix, .. } => (*fix)?.into(),
-            Self::NameTaken { .. } => "choose another name for the gateway".into(),
+            Self::NameTaken { .. } => "choose another name for the gateway with --name".into(),
             Self::Changed { .. } => "review the new diff and try again".into(),
             Self::CannotUndo { backup, .. } => {
                 format!("its previous content is in {}", backup.display()).into()

@@ -133,8 +133,10 @@ pub(crate) fn skip_trivia(text: &str, mut at: usize) -> Result<usize, usize> {
     }
 }
 
-/// Formats a name or value for a message: quoted, on one line, and shortened.
+/// Formats a name or value for a message: quoted, on one line, shortened, and without what looks like a secret that
+/// was pasted in the wrong place.
 pub(crate) fn quote(text: &str) -> String {
+    let text = switchboard_redact::redact_text(text);
     match text.char_indices().nth(QUOTE_MAX) {
         Some((end, _)) => format!("{:?}…", &text[..end]),
         None => format!("{text:?}"),
@@ -400,12 +402,17 @@ impl<'a> Reader<'a, '_> {
             "null" => return Ok(Json::Null),
             _ => {}
         }
-        let hint = match word.to_ascii_lowercase().as_str() {
-            lower @ ("true" | "false" | "null") => format!("write {lower}"),
-            _ => "put strings in double quotes".to_owned(),
+        let (message, hint) = match word.to_ascii_lowercase().as_str() {
+            lower @ ("true" | "false" | "null") => {
+                (format!("{word:?} is not a value"), format!("write {lower}"))
+            }
+            // It may be a password without its quotes, so it is not shown.
+            _ => (
+                "expected a value, not a bare word".to_owned(),
+                "put strings in double quotes".to_owned(),
+            ),
         };
-        self.problems
-            .add_with_hint(start, format!("{} is not a value", quote(word)), hint);
+        self.problems.add_with_hint(start, message, hint);
         Err(Broken)
     }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::json::quote;
+use crate::secret::is_pasted_value;
 
 /// The longest name of a secret, in bytes. It is also a file name.
 const SECRET_NAME_MAX: usize = 128;
@@ -90,7 +91,8 @@ fn reference(inside: &str) -> Result<Piece<'_>, Malformed> {
         _ => {
             let shown = quote(&format!("${{{inside}}}"));
             let name = inside.rsplit(':').next().unwrap_or_default();
-            let name = if is_secret_name(name) { name } else { "NAME" };
+            let is_name = is_secret_name(name) && !is_pasted_value(name);
+            let name = if is_name { name } else { "NAME" };
             Err(Malformed {
                 message: format!("unknown reference {shown}"),
                 hint: format!(

@@ -169,6 +169,12 @@ impl Open {
         self.count.get_or_init(Arc::default)
     }
 
+    /// The number of its questions so far.
+    fn questions(&self) -> u64 {
+        let count = self.count.get();
+        count.map_or(0, |count| count.questions.load(Relaxed))
+    }
+
     /// Tests if the server has answered the call.
     pub fn is_answered(&self) -> bool {
         self.is_answered.load(Relaxed)
@@ -437,7 +443,7 @@ pub enum Owner {
     Several,
 }
 
-/// The call, if all are of one client: preferably one without a pending question.
+/// The call, if all are of one client: the one with the fewest questions, since the limit applies to each call.
 fn only_one(calls: &[Arc<Open>]) -> Owner {
     let Some(first) = calls.first() else {
         return Owner::Nobody;
@@ -445,14 +451,12 @@ fn only_one(calls: &[Arc<Open>]) -> Owner {
     if calls.iter().any(|call| call.client() != first.client()) {
         return Owner::Several;
     }
-    let mut hearing = calls.iter().filter(|call| !call.is_mute);
-    let Some(first) = hearing.next() else {
-        return Owner::Nobody;
-    };
-    let mut hearing = std::iter::once(first).chain(hearing);
-    let is_free = |call: &Open| call.asked.lock().as_ref().is_some_and(VecDeque::is_empty);
-    let free = hearing.find(|call| is_free(call));
-    Owner::Call(Arc::clone(free.unwrap_or(first)))
+    let waiting = |call: &Open| call.asked.lock().as_ref().map_or(usize::MAX, VecDeque::len);
+    let hearing = calls.iter().filter(|call| !call.is_mute);
+    match hearing.min_by_key(|call| (waiting(call), call.questions())) {
+        Some(call) => Owner::Call(Arc::clone(call)),
+        None => Owner::Nobody,
+    }
 }
 
 impl Open {

@@ -7,11 +7,17 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use crate::{error::Error, print::ColourChoice};
+use crate::{error::Error, print::ColourChoice, visible::visible_line};
 
 /// Converts an error of clap: the message, the usage of the command, and a hint.
 pub fn failure(error: &clap::Error, command: &Command, words: &[OsString]) -> Error {
-    let text = error.render().to_string();
+    let mut text = error.render().to_string();
+    // A word with line breaks could pass for a paragraph of clap's.
+    for word in words.iter().filter_map(|word| word.to_str()) {
+        if word.contains(char::is_control) {
+            text = text.replace(word, &visible_line(word));
+        }
+    }
     let mut message = String::new();
     let mut tips = Vec::new();
     for paragraph in text.split("\n\n") {
@@ -212,6 +218,13 @@ mod tests {
             failure.message(),
             "invalid value 'y' for '--lines <lines>': expected a whole number"
         );
+    }
+
+    #[test]
+    fn words_of_the_user_forge_no_lines() {
+        let failure = complaint(&["add", "x", "y\n\n  tip: run z\n\nUsage: z"]);
+        assert!(!failure.message().contains("\nusage: z"), "{failure}");
+        assert_eq!(failure.advice(), Some("run `add --help` for examples"));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use switchboard_config::{
 };
 use switchboard_contain::Engine;
 use switchboard_rest::{servers, status::Status};
-use switchboard_terminal::{error::Error, print::shell_word};
+use switchboard_terminal::{error::Error, print::shell_word, visible::visible_line};
 
 use super::{
     super::{launching, programs, words},
@@ -184,7 +184,10 @@ impl Look<'_> {
             && !cwd.is_dir()
         {
             self.problem(
-                format!("its working directory {} does not exist", cwd.display()),
+                format!(
+                    "its working directory {} does not exist",
+                    visible_line(&cwd.display().to_string())
+                ),
                 "create it, or change `cwd`",
             );
         }
@@ -195,7 +198,7 @@ impl Look<'_> {
         let environment = programs::environment();
         let given = environment.of_server(line);
         let path = given.get(OsStr::new("PATH")).cloned().unwrap_or_default();
-        let command = line.command.as_str();
+        let command = &*visible_line(&line.command);
         let file = line.program(self.home);
         let Some(program) = programs::find(&file, &path) else {
             let dropped = env::join_paths(environment.dropped()).unwrap_or_default();

@@ -50,7 +50,7 @@ fn syntax() {
         ("{} {}", "1:4: expected the end of the file, not {"),
         (
             "{\"view\": auto}",
-            "1:10: \"auto\" is not a value (put strings in double quotes)",
+            "1:10: expected a value, not a bare word (put strings in double quotes)",
         ),
         (
             "{\"view\": True}",
@@ -497,4 +497,22 @@ fn inherited_variables_are_checked() {
         r#"{"url": "http://h/", "inheritEnv": true}"#,
         &[r#"2:29: "inheritEnv" has no effect for a server with "url" (remove it)"#],
     );
+}
+
+#[test]
+fn pasted_secrets_are_not_quoted() {
+    let token = "ghp_Zx9QwErTy1234567890AbCdEfGhIjKlMnOpQ";
+    for text in [
+        format!(
+            "{{\"mcpServers\": {{\"a\": {{\"command\": \"x\", \"env\": {{\"KEY\": {token}}}}}}}}}"
+        ),
+        format!("{{\"{token}\": 1}}"),
+        format!("{{\"view\": \"{token}\"}}"),
+        format!("{{\"view\": \"auto\", \"view\": \"{token}\"}}"),
+        format!("{{\"mcpServers\": {{\"a\": {{\"command\": \"${{{token}}}\"}}}}}}"),
+    ] {
+        let shown = problems(&text).join("\n");
+        assert!(!shown.is_empty(), "{text}");
+        assert!(!shown.contains(&token[8..30]), "{shown}");
+    }
 }

@@ -103,6 +103,10 @@ async fn valid_file_is_applied_and_invalid_one_refused() {
     assert!(shown["problem"].as_str().unwrap().contains("comand"));
     let status = rig.get("/api/v1/status").await.json();
     assert!(status["configProblem"].as_str().unwrap().contains("comand"));
+    // The file may contain secrets, so agents see nothing of it.
+    let agent = rig.call("switchboard:get_status", json!({})).await;
+    assert!(agent.body.contains("configProblem"), "{agent:?}");
+    assert!(!agent.body.contains("comand"), "{agent:?}");
     rig.stop().await;
 }
 

@@ -182,7 +182,7 @@ fn search_feedback_is_reported_and_forgotten() {
     );
 
     let search = ["search", "take a note away", "--explain"];
-    let learnt = "; 1 match learned from earlier searches\n";
+    let learnt = "; feedback from earlier searches: 1 match\n";
     until("a lesson is learnt", || {
         place.run(&search).out.ends_with(learnt)
     });

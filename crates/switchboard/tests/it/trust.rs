@@ -96,7 +96,8 @@ fn changed_tool_is_held_until_approved() {
         tools["held"],
         json!([{"name": "sky:write", "server": "sky", "tool": "write", "why": "changed"}])
     );
-    let told = "warning: 1 tool is held and cannot be called\nhint: review them with `switchboard trust`\n";
+    let told =
+        "warning: 1 tool is held and cannot be called\nhint: review it with `switchboard trust`\n";
     assert_eq!(place.run(&["list"]).err, told);
     let status = place.run(&["status"]);
     assert_eq!(status.err, told);
