@@ -30,7 +30,7 @@
 //! assert_eq!(
 //!     mismatches.to_string(),
 //!     "arguments.path is missing: string (The file to read)\n\
-//!      arguments.pth is not known; did you mean `path`?"
+//!      arguments.pth is unknown; did you mean `path`?"
 //! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

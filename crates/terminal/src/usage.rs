@@ -224,7 +224,10 @@ mod tests {
     fn words_of_the_user_forge_no_lines() {
         let failure = complaint(&["add", "x", "y\n\n  tip: run z\n\nUsage: z"]);
         assert!(!failure.message().contains("\nusage: z"), "{failure}");
-        assert_eq!(failure.advice(), Some("run `add --help` for examples"));
+        assert_eq!(
+            failure.advice(),
+            Some("run `program add --help` for examples")
+        );
     }
 
     #[test]
