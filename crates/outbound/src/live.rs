@@ -15,10 +15,18 @@ pub struct Live {
     session: Arc<Session>,
     logs: bool,
     tasks: bool,
-    /// The log level that was set, if any.
-    level: Mutex<Option<LogLevel>>,
+    levels: Mutex<Levels>,
     /// Tracks which of its lists have been judged since it was connected.
     pub(crate) judgements: Arc<Judgements>,
+}
+
+/// The log levels of a connection.
+#[derive(Debug, Default)]
+struct Levels {
+    /// The most verbose one that a client has requested.
+    wanted: Option<LogLevel>,
+    /// The last one that the server has accepted.
+    accepted: Option<LogLevel>,
 }
 
 impl Live {
@@ -29,7 +37,7 @@ impl Live {
             tasks: session.revision.facts().core_tasks && has("tasks"),
             client,
             session,
-            level: Mutex::default(),
+            levels: Mutex::default(),
             judgements,
         }
     }
@@ -80,19 +88,23 @@ impl Live {
     /// Makes a server of an older revision send log messages from this level on, at least. Messages
     /// that a client does not want are filtered later.
     pub async fn want_level(&self, level: LogLevel) {
-        let known = |wanted: &Mutex<Option<LogLevel>>| {
-            let mut wanted = wanted.lock();
-            let known = wanted.is_some_and(|wanted| wanted <= level);
-            if !known {
-                *wanted = Some(level);
-            }
-            known
-        };
-        if self.era() == Era::Modern || !self.logs || known(&self.level) {
+        if self.era() == Era::Modern || !self.logs {
             return;
         }
-        if let Err(error) = self.client.set_log_level(level).await {
-            tracing::debug!(%error, "A server rejected the log level.");
+        let level = {
+            let mut levels = self.levels.lock();
+            let wanted = levels.wanted.map_or(level, |wanted| wanted.min(level));
+            levels.wanted = Some(wanted);
+            // A level that another client has requested counts when the server has accepted it: until then, a
+            // call could arrive at the server before the level does.
+            if levels.accepted.is_some_and(|accepted| accepted <= wanted) {
+                return;
+            }
+            wanted
+        };
+        match self.client.set_log_level(level).await {
+            Ok(()) => self.levels.lock().accepted = Some(level),
+            Err(error) => tracing::debug!(%error, "A server rejected the log level."),
         }
     }
 }
