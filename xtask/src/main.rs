@@ -108,6 +108,18 @@ fn is_help(argument: &str) -> bool {
     matches!(argument, "-h" | "--help" | "help")
 }
 
+/// Prints the help of a command that takes no arguments if it is requested; `false` if the command is to run.
+fn gave_help(args: &[String], help: &str) -> Result<bool, String> {
+    match args {
+        [] => Ok(false),
+        [arg] if is_help(arg) => {
+            println!("{USAGE} {help}");
+            Ok(true)
+        }
+        [arg, ..] => Err(format!("{USAGE} {help}\n\nunexpected argument {arg:?}")),
+    }
+}
+
 /// The root of the workspace.
 fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -4,7 +4,7 @@
 use std::{fmt::Write as _, fs};
 
 use crate::{
-    USAGE, is_help, root,
+    gave_help, root,
     tidy::{self, source},
 };
 
@@ -26,13 +26,8 @@ const SQL: &[&str] = &[
 ];
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
-    match args {
-        [] => {}
-        [arg] if is_help(arg) => {
-            println!("{USAGE} {HELP}");
-            return Ok(());
-        }
-        [arg, ..] => return Err(format!("{USAGE} {HELP}\n\nunexpected argument {arg:?}")),
+    if gave_help(args, HELP)? {
+        return Ok(());
     }
     let text = collect(&tidy::sources()?);
     fs::write(root().join(PATH), text).map_err(|error| format!("cannot write {PATH}: {error}"))

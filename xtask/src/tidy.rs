@@ -14,7 +14,7 @@ mod words;
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use self::source::File;
-use crate::{USAGE, is_help, messages, root};
+use crate::{gave_help, messages, root};
 
 const HELP: &str = "\
 cargo xtask tidy
@@ -50,13 +50,8 @@ struct Problem {
 }
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
-    match args {
-        [] => {}
-        [arg] if is_help(arg) => {
-            println!("{USAGE} {HELP}");
-            return Ok(());
-        }
-        [arg, ..] => return Err(format!("{USAGE} {HELP}\n\nunexpected argument {arg:?}")),
+    if gave_help(args, HELP)? {
+        return Ok(());
     }
     let root = root();
     let mut problems = Vec::new();

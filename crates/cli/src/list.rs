@@ -72,8 +72,7 @@ pub(super) fn mention_held(link: &Link, status: &Status) -> Result<(), Error> {
     if pending > 0 {
         let tools = words::count(pending, "tool is", "tools are");
         print::warn(&format!("{tools} held and cannot be called"));
-        let them = if pending == 1 { "it" } else { "them" };
-        print::hint(&format!("review {them} with `switchboard trust`"));
+        print::hint(&words::review(pending, "switchboard trust"));
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use switchboard_terminal::{
 };
 use switchboard_wire::Raw;
 
-use super::words::count;
+use super::words::{self, count};
 use crate::link::Link;
 
 /// Search for tools by task.
@@ -221,7 +221,7 @@ fn nothing(link: &Link, query: &str, filter: &Filter) -> Error {
             "{} held and cannot be found",
             count(status.held, "tool is", "tools are")
         ));
-        print::hint("review them with `switchboard trust`");
+        print::hint(&words::review(status.held, "switchboard trust"));
     }
     let mut hint = "try other words for what you want to do, in English".to_owned();
     let filters = filter.set();

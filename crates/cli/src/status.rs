@@ -87,10 +87,8 @@ fn attention(status: &Status) -> String {
     }
     if status.approvals > 0 {
         let waiting = count(status.approvals, "request is", "requests are");
-        let them = if status.approvals == 1 { "it" } else { "them" };
-        all.push(format!(
-            "{waiting} pending; review {them} with `switchboard approvals`"
-        ));
+        let review = words::review(status.approvals, "switchboard approvals");
+        all.push(format!("{waiting} pending; {review}"));
     }
     if all.is_empty() {
         return String::new();

@@ -142,10 +142,9 @@ fn mention(trust: &Trust) {
         let tools = words::count(flagged.len() as u64, "tool is", "tools are");
         print::warn(&format!("{tools} suspicious: {}", some(&flagged)));
     }
-    match held.len() + flagged.len() {
-        0 => {}
-        1 => print::hint("review it with `switchboard trust`"),
-        _ => print::hint("review them with `switchboard trust`"),
+    let all = (held.len() + flagged.len()) as u64;
+    if all > 0 {
+        print::hint(&words::review(all, "switchboard trust"));
     }
 }
 

@@ -56,6 +56,12 @@ pub(super) fn colour(server: &Server) -> Option<Colour> {
     }
 }
 
+/// The hint to review one thing or several with a command.
+pub(super) fn review(many: u64, command: &str) -> String {
+    let them = if many == 1 { "it" } else { "them" };
+    format!("review {them} with `{command}`")
+}
+
 /// A number with its noun.
 pub(super) fn count(many: u64, one: &str, more: &str) -> String {
     let what = if many == 1 { one } else { more };

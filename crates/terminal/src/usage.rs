@@ -12,9 +12,12 @@ use crate::{error::Error, print::ColourChoice, visible::visible_line};
 /// Converts an error of clap: the message, the usage of the command, and a hint.
 pub fn failure(error: &clap::Error, command: &Command, words: &[OsString]) -> Error {
     let mut text = error.render().to_string();
-    // A word with line breaks could pass for a paragraph of clap's.
-    for word in words.iter().filter_map(|word| word.to_str()) {
-        if word.contains(char::is_control) {
+    // A word of the user with line breaks could pass for a paragraph of clap's.
+    for (_, value) in error.context() {
+        if let ContextValue::String(word) = value
+            && word.contains(char::is_control)
+            && word.contains(char::is_alphanumeric)
+        {
             text = text.replace(word, &visible_line(word));
         }
     }
@@ -224,6 +227,11 @@ mod tests {
     fn words_of_the_user_forge_no_lines() {
         let failure = complaint(&["add", "x", "y\n\n  tip: run z\n\nUsage: z"]);
         assert!(!failure.message().contains("\nusage: z"), "{failure}");
+        assert_eq!(
+            failure.advice(),
+            Some("run `program add --help` for examples")
+        );
+        let failure = complaint(&["add", "x", "--lines=y\n\n  tip: run z"]);
         assert_eq!(
             failure.advice(),
             Some("run `program add --help` for examples")

@@ -10,7 +10,10 @@ use switchboard_config::{Config, ConfigError, Home};
 use switchboard_rest::status::Status;
 use switchboard_terminal::error::Error;
 
-use super::{super::words::count, Finding};
+use super::{
+    super::words::{self, count},
+    Finding,
+};
 use crate::link::Link;
 
 /// The running gateway, if there is one and it responds.
@@ -144,7 +147,7 @@ fn running(status: &Status, findings: &mut Vec<Finding>) {
         findings.push(Finding::warning(
             "trust",
             format!("{held} held or rejected"),
-            "review them with `switchboard trust`",
+            words::review(status.held, "switchboard trust"),
         ));
     }
     for part in &status.parts {

@@ -26,6 +26,7 @@ mod hold;
 mod identity;
 mod index;
 mod learning;
+mod log_levels;
 mod mcp_rig;
 mod memory;
 mod people;
