@@ -6,12 +6,14 @@ use switchboard_base::{
     health::{Health, Part, PartState},
     scrub, time,
 };
-use switchboard_catalog::Kind;
+use switchboard_catalog::{Catalog, Kind};
 use switchboard_client::Raw;
 use switchboard_config::{Memory, Server, Start, Transport};
-use switchboard_core::core;
+use switchboard_core::{core, scope::Scope};
 use switchboard_inbound::console_auth::{NO_CONSOLE_HINT, no_console};
-use switchboard_outbound::{discovery::list_method, memory::Host, upstream::Upstream};
+use switchboard_outbound::{
+    discovery::list_method, live_catalog::LiveCatalog, memory::Host, upstream::Upstream,
+};
 use switchboard_rest::{
     servers::{FailedList, Server as ServerStatus},
     status::Status,
@@ -25,12 +27,38 @@ use crate::admin::Admin;
 const CONFIG_PROBLEM: &str = "the file is invalid, so the gateway keeps the previous configuration; the user can see \
      the problem with `switchboard status`";
 
-/// The reader of a status. Agents must not see the servers' own text.
+/// The reader of a status. Agents must not see the servers' own text, nor what their scope leaves out.
 #[derive(Debug, Clone, Copy)]
-enum Reader {
+enum Reader<'a> {
     Owner,
-    Agent,
+    Agent(&'a Scope),
 }
+
+impl Reader<'_> {
+    fn catalog(self, live_catalog: &LiveCatalog) -> Arc<Catalog> {
+        match self {
+            Self::Owner => live_catalog.catalog_full(),
+            Self::Agent(scope) => Arc::clone(&scope.catalog(live_catalog)),
+        }
+    }
+
+    fn sees(self, server: &str) -> bool {
+        match self {
+            Self::Owner => true,
+            Self::Agent(scope) => scope.permits_server(server),
+        }
+    }
+
+    fn sees_everything(self) -> bool {
+        match self {
+            Self::Owner => true,
+            Self::Agent(scope) => scope.is_everything(),
+        }
+    }
+}
+
+/// Counts that include what a scope leaves out.
+const COUNTS_OF_ALL: [&str; 3] = ["clients", "held", "approvals"];
 
 impl Admin {
     /// The status for the owner.
@@ -38,14 +66,18 @@ impl Admin {
         self.status_for(Reader::Owner)
     }
 
-    fn status_for(&self, reader: Reader) -> Status {
+    fn status_for(&self, reader: Reader<'_>) -> Status {
         let core = &*self.core;
         let mut servers = Vec::new();
         let mut server_parts = Vec::new();
-        for upstream in core.upstreams().values() {
+        let upstreams = core.upstreams();
+        for upstream in upstreams
+            .values()
+            .filter(|upstream| reader.sees(&upstream.name))
+        {
             let health = match reader {
                 Reader::Owner => upstream.health(),
-                Reader::Agent => upstream.health().for_agents(&upstream.name),
+                Reader::Agent(_) => upstream.health().for_agents(&upstream.name),
             };
             let server = self.describe_server(upstream, &health, reader);
             server_parts.push(Part {
@@ -55,13 +87,19 @@ impl Admin {
             });
             servers.push(server);
         }
+        let problems = core.live_catalog.problems();
         let mut parts = vec![
-            catalog_part(core.live_catalog.problems()),
+            catalog_part(if reader.sees_everything() {
+                problems
+            } else {
+                &[]
+            }),
             store_part(&core.store.status()),
         ];
         parts.extend(core.finder.parts(&core.config.load().search.embeddings));
         parts.extend(server_parts);
         let memory = core.deps().memory.as_ref();
+        let memory = memory.filter(|_| reader.sees(Memory::NAME));
         if let Some((message, action)) = memory.and_then(Host::problem) {
             parts.push(Part {
                 name: Memory::NAME.to_owned(),
@@ -80,7 +118,7 @@ impl Admin {
         }
         // Every tool that can be called, as `/api/v1/tools` lists them: merged views omit some tools of the
         // memory server.
-        let catalog = core.live_catalog.catalog();
+        let catalog = reader.catalog(&core.live_catalog);
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
@@ -103,7 +141,7 @@ impl Admin {
             servers,
             config_problem: core.configuration.problem().map(|problem| match reader {
                 Reader::Owner => problem.as_ref().into(),
-                Reader::Agent => CONFIG_PROBLEM.into(),
+                Reader::Agent(_) => CONFIG_PROBLEM.into(),
             }),
         }
     }
@@ -116,10 +154,10 @@ impl Admin {
         &self,
         upstream: &Upstream,
         health: &Health,
-        reader: Reader,
+        reader: Reader<'_>,
     ) -> ServerStatus {
         let settings = upstream.settings();
-        let catalog = self.core.live_catalog.catalog();
+        let catalog = reader.catalog(&self.core.live_catalog);
         let part = catalog.server(&upstream.name);
         let count = |kind| part.map_or(0, |part| part.count(kind) as u64);
         let (in_flight, queued) = upstream.limiter.load();
@@ -156,8 +194,14 @@ impl Admin {
 }
 
 impl core::Status for Admin {
-    fn for_agents(&self) -> Raw {
-        Raw::from_value(&self.status_for(Reader::Agent)).unwrap_or_else(|_| Raw::empty_object())
+    fn for_agents(&self, scope: &Scope) -> Raw {
+        let status = self.status_for(Reader::Agent(scope));
+        let status = Raw::from_value(&status).unwrap_or_else(|_| Raw::empty_object());
+        if scope.is_everything() {
+            status
+        } else {
+            status.without(&COUNTS_OF_ALL)
+        }
     }
 }
 
@@ -191,13 +235,13 @@ pub fn describe(server: &Server) -> (&'static str, String) {
     }
 }
 
-fn failed_lists(upstream: &Upstream, reader: Reader) -> Vec<FailedList> {
+fn failed_lists(upstream: &Upstream, reader: Reader<'_>) -> Vec<FailedList> {
     let missing = upstream.missing().into_iter();
     let failed = missing.map(|(kind, reason)| FailedList {
         list: list_method(kind).into(),
         reason: match reader {
             Reader::Owner => reason.to_string(),
-            Reader::Agent => reason.plain_for_agents(&upstream.name).to_string(),
+            Reader::Agent(_) => reason.plain_for_agents(&upstream.name).to_string(),
         },
     });
     failed.collect()

@@ -126,6 +126,8 @@ pub struct Case<'a> {
     pub arguments: Option<&'a Raw>,
     /// The server's annotations of the tool.
     pub annotations: Hints,
+    /// The guard of the caller. The stricter one of it and the server's counts.
+    pub guard: Guard,
 }
 
 /// The result of judging a case.
@@ -142,7 +144,7 @@ pub struct Verdict {
 /// A reference to a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleRef {
-    /// `config-1`, the ID of a remembered decision, `server-files` or `default`.
+    /// `config-1`, the ID of a remembered decision, `server-files`, `profile` or `default`.
     pub id: String,
     /// The rule in its short form, with its reason.
     pub text: String,
@@ -209,6 +211,7 @@ impl<'a> Case<'a> {
             project: None,
             arguments: None,
             annotations: Hints::default(),
+            guard: Guard::Never,
         }
     }
 
@@ -436,6 +439,9 @@ impl Rules {
         let why = match case.kind {
             Kind::ToolCall | Kind::Resource | Kind::Prompt => {
                 let (id, guard) = self.guard(case.server);
+                if case.guard > guard {
+                    return case.guard.verdict("profile".to_owned(), look);
+                }
                 return guard.verdict(id, look);
             }
             Kind::Sampling => "the server asks for a model's answer, and no rule allows it",

@@ -1,20 +1,83 @@
 //! Callers, and the revision and capabilities that they have declared.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    fmt,
+    sync::{Arc, LazyLock},
+};
 
+use sha2::{Digest, Sha256};
 use switchboard_approvals::{Holder, Session};
 use switchboard_client::{Raw, Revision, model::LogLevel};
 use switchboard_wire::{Era, meta, method};
 
 use crate::error::cut;
 
-/// The party that a request belongs to. Everything of one principal is invisible to the other.
+/// The authenticated party behind a request. It is never derived from what a client says about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Principal {
     /// The user who runs the gateway: presented the token, or came over the socket.
     Owner,
     /// Any user of this machine, where the gateway requires no token.
     Anyone,
+}
+
+/// A principal under a profile. Everything of one realm is invisible to the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Realm {
+    /// The authenticated party.
+    pub principal: Principal,
+    /// The profile that it is held to; `None` if it sees everything.
+    pub profile: Option<ProfileId>,
+}
+
+/// Identifies a profile: a hash of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ProfileId(u64);
+
+impl ProfileId {
+    /// The ID of the profile with this name, which is the same in every run.
+    pub fn of(name: &str) -> Self {
+        let digest = Sha256::digest(name);
+        let first = digest.iter().take(8);
+        Self(first.fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+}
+
+impl fmt::Display for ProfileId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl Realm {
+    /// The owner without a profile, who sees everything.
+    pub const OWNER: Self = Self {
+        principal: Principal::Owner,
+        profile: None,
+    };
+}
+
+impl From<Principal> for Realm {
+    fn from(principal: Principal) -> Self {
+        Self {
+            principal,
+            profile: None,
+        }
+    }
+}
+
+/// Its name in records and in signed tokens, which is the same in every run.
+impl fmt::Display for Realm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.principal {
+            Principal::Owner => "owner",
+            Principal::Anyone => "anyone",
+        })?;
+        match self.profile {
+            None => Ok(()),
+            Some(profile) => write!(f, "@{profile}"),
+        }
+    }
 }
 
 /// The interface through which a caller reached the gateway.
@@ -42,26 +105,27 @@ pub struct Caller {
     pub client: Arc<str>,
     /// The interface through which it reached the gateway.
     pub origin: Origin,
-    /// The party that the request belongs to.
-    pub principal: Principal,
+    /// The party that the request belongs to, and the profile that it is held to.
+    pub realm: Realm,
     /// The directory that the client works in, if it has declared one.
     pub project: Option<Arc<str>>,
 }
 
 impl Caller {
     /// Creates a caller that is identified by the same number everywhere.
-    pub const fn new(key: u64, client: Arc<str>, principal: Principal) -> Self {
+    pub fn new(key: u64, client: Arc<str>, realm: impl Into<Realm>) -> Self {
+        let realm = realm.into();
         Self {
             key,
             person: key,
             holder: Holder {
                 client: key,
                 is_web: false,
-                is_stranger: matches!(principal, Principal::Anyone),
+                is_stranger: realm.principal == Principal::Anyone,
             },
             client,
             origin: Origin::Mcp,
-            principal,
+            realm,
             project: None,
         }
     }
@@ -79,7 +143,7 @@ impl Caller {
     pub fn session(&self) -> Session {
         Session {
             number: self.person,
-            is_owner: self.principal == Principal::Owner,
+            is_owner: self.realm.principal == Principal::Owner,
         }
     }
 

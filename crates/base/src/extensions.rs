@@ -100,9 +100,9 @@ impl Outbound {
     /// Queues a notification if there is room. Returns `true` if the caller has to start forwarding.
     pub fn put(&self, told: Told) -> bool {
         let mut queue = self.0.lock();
-        let principal = told.caller.principal;
+        let realm = told.caller.realm;
         let others = queue.waiting.iter();
-        let like = others.filter(|other| other.caller.principal == principal);
+        let like = others.filter(|other| other.caller.realm == realm);
         if like.count() >= NOTIFICATIONS_MAX {
             tracing::debug!(
                 method = told.method,

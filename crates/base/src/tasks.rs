@@ -1,7 +1,7 @@
 //! Tasks: work that continues at a server after it has responded, under an ID that the server assigned.
 //!
-//! Clients see an ID made by the gateway: a signed token that contains the principal, the server and the
-//! server's ID. So a task is found by its ID alone, and another principal cannot use it.
+//! Clients see an ID made by the gateway: a signed token that contains the realm, the server and the
+//! server's ID. So a task is found by its ID alone, and another realm cannot use it.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_wire::{RawError, code, method};
 
-use crate::{caller::Principal, error::Error, health::Reason, signed_token::TokenSigner};
+use crate::{caller::Realm, error::Error, health::Reason, signed_token::TokenSigner};
 
 const PURPOSE: &str = "task";
 /// The tasks extension of 2026-07-28.
@@ -19,27 +19,17 @@ pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 
 /// The ID of a task as its client knows it.
-pub fn expose(signer: &TokenSigner, principal: Principal, server: &str, task: &str) -> String {
-    let payload = format!("{}{server}\0{task}", mark(principal));
+pub fn expose(signer: &TokenSigner, realm: Realm, server: &str, task: &str) -> String {
+    let payload = format!("{realm}\0{server}\0{task}");
     signer.sign(PURPOSE, payload.as_bytes())
 }
 
 /// The server of a task, and the server's ID for it.
-pub fn locate(
-    signer: &TokenSigner,
-    principal: Principal,
-    exposed: &str,
-) -> Option<(String, String)> {
+pub fn locate(signer: &TokenSigner, realm: Realm, exposed: &str) -> Option<(String, String)> {
     let payload = String::from_utf8(signer.verify(PURPOSE, exposed)?).ok()?;
-    let (server, task) = payload.strip_prefix(mark(principal))?.split_once('\0')?;
-    Some((server.to_owned(), task.to_owned()))
-}
-
-const fn mark(principal: Principal) -> char {
-    match principal {
-        Principal::Owner => 'o',
-        Principal::Anyone => 'a',
-    }
+    let (issued_to, rest) = payload.split_once('\0')?;
+    let (server, task) = rest.split_once('\0')?;
+    (issued_to == realm.to_string()).then(|| (server.to_owned(), task.to_owned()))
 }
 
 /// The task that a message names as its own, by the server's ID.
@@ -51,37 +41,56 @@ pub fn related_task(params: &Raw) -> Option<String> {
 /// The tasks of one server that clients have begun, up to a limit. Clients see only these in lists, because a
 /// server may not tell clients apart, and list the tasks of all.
 #[derive(Debug, Default)]
-pub struct Begun(Mutex<[Recent; 2]>);
+pub struct Begun(Mutex<Vec<Recent>>);
 
-/// The tasks of one principal, by the server's IDs.
-#[derive(Debug, Default)]
+/// The tasks of one realm, by the server's IDs.
+#[derive(Debug)]
 struct Recent {
+    realm: Realm,
     known: FxHashSet<Arc<str>>,
     /// The IDs, oldest first.
     order: VecDeque<Arc<str>>,
 }
 
-/// The most tasks remembered per principal.
+/// The most realms whose tasks are remembered. The one that has begun none for the longest time makes room.
+const REALMS_MAX: usize = 64;
+/// The most tasks remembered per realm.
 const BEGUN_MAX: usize = 1_000;
 /// The longest ID of a task that is remembered, in bytes.
 const NAME_BYTES_MAX: usize = 1_024;
 
 impl Begun {
     /// Remembers the task that a client's call has become, according to its result.
-    pub fn add(&self, principal: Principal, result: &Raw) {
+    pub fn add(&self, realm: Realm, result: &Raw) {
         let task = result.member("task").filter(Raw::is_object);
         let id = task.as_ref().unwrap_or(result).member("taskId");
         if let Some(task) = id.and_then(|id| id.to_text()) {
-            self.insert(principal, &task);
+            self.insert(realm, &task);
         }
     }
 
-    fn insert(&self, principal: Principal, task: &str) {
-        let mut recent = self.0.lock();
-        let recent = &mut recent[place(principal)];
-        if task.len() > NAME_BYTES_MAX || recent.known.contains(task) {
+    fn insert(&self, realm: Realm, task: &str) {
+        if task.len() > NAME_BYTES_MAX {
             return;
         }
+        let mut all = self.0.lock();
+        let at = all.iter().position(|recent| recent.realm == realm);
+        // The last one is the latest.
+        if let Some(at) = at {
+            all[at..].rotate_left(1);
+        } else {
+            if all.len() >= REALMS_MAX {
+                all.remove(0);
+            }
+            all.push(Recent {
+                realm,
+                known: FxHashSet::default(),
+                order: VecDeque::new(),
+            });
+        }
+        let Some(recent) = all.last_mut().filter(|recent| !recent.known.contains(task)) else {
+            return;
+        };
         if recent.order.len() >= BEGUN_MAX
             && let Some(oldest) = recent.order.pop_front()
         {
@@ -92,16 +101,16 @@ impl Begun {
         recent.order.push_back(task);
     }
 
-    /// A list of tasks, reduced to the tasks that this principal has begun.
-    pub fn only_of(&self, principal: Principal, result: &Raw) -> Result<Raw, RawError> {
+    /// A list of tasks, reduced to the tasks that this realm has begun.
+    pub fn only_of(&self, realm: Realm, result: &Raw) -> Result<Raw, RawError> {
         let tasks = result.distinct_member(&["tasks"])?;
         let tasks = tasks.and_then(|tasks| tasks.elements()).unwrap_or_default();
-        let recent = self.0.lock();
-        let known = &recent[place(principal)].known;
+        let all = self.0.lock();
+        let recent = all.iter().find(|recent| recent.realm == realm);
         let own = tasks.into_iter().filter(|task| {
             let id = task.distinct_member(&["taskId"]).ok().flatten();
             id.and_then(|id| id.to_text())
-                .is_some_and(|id| known.contains(&*id))
+                .is_some_and(|id| recent.is_some_and(|recent| recent.known.contains(&*id)))
         });
         result.with_member("tasks", &Raw::array(own))
     }
@@ -141,13 +150,6 @@ pub fn without_opening(result: Raw) -> Raw {
     result.with_member("error", error.raw()).unwrap_or(result)
 }
 
-const fn place(principal: Principal) -> usize {
-    match principal {
-        Principal::Owner => 0,
-        Principal::Anyone => 1,
-    }
-}
-
 /// A result with all IDs of tasks exposed: its own, that of its task or those of its list, and that of the
 /// task that it belongs to.
 pub fn expose_result(result: Raw, expose: &dyn Fn(&str) -> String) -> Raw {
@@ -170,13 +172,8 @@ pub fn expose_result(result: Raw, expose: &dyn Fn(&str) -> String) -> Raw {
 }
 
 /// A question with the ID that the client knows for the task that the question belongs to.
-pub fn expose_related(
-    params: Raw,
-    signer: &TokenSigner,
-    principal: Principal,
-    server: &str,
-) -> Raw {
-    rename_related(params, &|task| expose(signer, principal, server, task))
+pub fn expose_related(params: Raw, signer: &TokenSigner, realm: Realm, server: &str) -> Raw {
+    rename_related(params, &|task| expose(signer, realm, server, task))
 }
 
 /// A message with the ID of the task that it belongs to replaced.
@@ -205,34 +202,42 @@ fn renamed(task: Raw, expose: &dyn Fn(&str) -> String) -> Raw {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::caller::{Principal, ProfileId};
 
     #[test]
-    fn task_is_found_by_its_principal_only() {
+    fn task_is_found_by_its_realm_only() {
         let signer = TokenSigner::new().unwrap();
-        let name = expose(&signer, Principal::Owner, "s", "t\0x");
-        assert_eq!(
-            locate(&signer, Principal::Owner, &name),
-            Some(("s".to_owned(), "t\0x".to_owned()))
-        );
-        assert_eq!(locate(&signer, Principal::Anyone, &name), None);
-        assert_eq!(locate(&signer, Principal::Owner, "t"), None);
+        let work = Realm {
+            profile: Some(ProfileId::of("work")),
+            ..Realm::OWNER
+        };
+        let anyone = Principal::Anyone.into();
+        for own in [Realm::OWNER, work, anyone] {
+            let name = expose(&signer, own, "s", "t\0x");
+            for realm in [Realm::OWNER, work, anyone] {
+                let found = locate(&signer, realm, &name);
+                let known = ("s".to_owned(), "t\0x".to_owned());
+                assert_eq!(found, (realm == own).then_some(known));
+            }
+        }
+        assert_eq!(locate(&signer, Realm::OWNER, "t"), None);
     }
 
     #[test]
-    fn listed_tasks_are_bounded_per_principal() {
+    fn listed_tasks_are_bounded_per_realm() {
         let begun = Begun::default();
-        let listed = |principal| {
+        let listed = |principal: Principal| {
             let list = Raw::parse(r#"{"tasks":[{"taskId":"a"},{"taskId":"b"},{}],"n":1.0}"#);
-            let list = begun.only_of(principal, &list.unwrap()).unwrap();
+            let list = begun.only_of(principal.into(), &list.unwrap()).unwrap();
             list.to_string()
         };
         assert_eq!(listed(Principal::Owner), r#"{"tasks":[],"n":1.0}"#);
-        begun.insert(Principal::Owner, "a");
+        begun.insert(Realm::OWNER, "a");
         for n in 0..2 * BEGUN_MAX {
-            begun.insert(Principal::Anyone, &n.to_string());
+            begun.insert(Principal::Anyone.into(), &n.to_string());
         }
-        begun.insert(Principal::Anyone, "b");
-        begun.insert(Principal::Anyone, &"x".repeat(NAME_BYTES_MAX + 1));
+        begun.insert(Principal::Anyone.into(), "b");
+        begun.insert(Principal::Anyone.into(), &"x".repeat(NAME_BYTES_MAX + 1));
         assert_eq!(
             listed(Principal::Owner),
             r#"{"tasks":[{"taskId":"a"}],"n":1.0}"#

@@ -2,6 +2,38 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+/// An address of the gateway for clients: a view, and the profile that it is held to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The name of the profile, if the address names one.
+    pub profile: Option<Arc<str>>,
+    /// The view.
+    pub view: View,
+}
+
+impl Endpoint {
+    /// Its path after `/mcp/`.
+    pub fn place(&self) -> String {
+        let view = self.view.place();
+        match &self.profile {
+            None => view.into_owned(),
+            Some(profile) => {
+                let between = if view.is_empty() { "" } else { "/" };
+                format!("p/{}{between}{view}", switchboard_catalog::escape(profile))
+            }
+        }
+    }
+}
+
+impl From<View> for Endpoint {
+    fn from(view: View) -> Self {
+        Self {
+            profile: None,
+            view,
+        }
+    }
+}
+
 /// The servers that a client sees, and the names under which it sees them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum View {

@@ -50,6 +50,22 @@ impl Catalog {
         Self::from_parts(others.cloned().chain(part))
     }
 
+    /// This catalog without the servers and items that these functions reject. Parts and lists of which nothing
+    /// is left out are shared with this one.
+    #[must_use]
+    pub fn reduced(
+        &self,
+        permits_server: &dyn Fn(&str) -> bool,
+        permits: &(dyn Fn(Kind, &str, &str) -> bool + Sync),
+    ) -> Self {
+        let parts = self.parts.iter().filter(|part| permits_server(part.name()));
+        let parts = parts.map(|part| {
+            let reduced = part.reduced(&|kind, name| permits(kind, part.name(), name));
+            reduced.map_or_else(|| Arc::clone(part), Arc::new)
+        });
+        Self::merge(parts.collect())
+    }
+
     /// The parts, sorted by name.
     pub fn servers(&self) -> impl ExactSizeIterator<Item = &Arc<ServerPart>> {
         self.parts.iter()

@@ -103,7 +103,7 @@ fn write_with(out: &mut Vec<u8>, text: &[u8], part: Range<usize>, add: &[(usize,
 }
 
 /// The stored form of an item.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) raw: Raw,
     /// The replacement to show, if clients would reject the definition.

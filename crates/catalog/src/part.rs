@@ -24,10 +24,10 @@ use crate::{
 pub struct ServerPart {
     name: Arc<str>,
     offers: Arc<Offers>,
-    lists: [List; 4],
+    lists: [Arc<List>; 4],
     problems: Problems,
     /// The tools that merged views list in place of all.
-    compact: Option<Box<List>>,
+    compact: Option<Arc<List>>,
     has_apps: bool,
 }
 
@@ -53,7 +53,7 @@ impl ServerPart {
         let mut problems = Problems::default();
         let lists = Kind::ALL.map(|kind| {
             let permits = |key: &str| permits(kind, key);
-            List::read(server, kind, &offers, &permits, &mut problems)
+            Arc::new(List::read(server, kind, &offers, &permits, &mut problems))
         });
         let mut tools = offers.tools.iter().take(limits::ITEMS);
         let has_apps = tools.any(|tool| !uris::pages(tool).is_empty());
@@ -81,8 +81,32 @@ impl ServerPart {
             |name: &str| all.contains_key(name) && names::clean(&self.name, name).is_some();
         let mut problems = Problems::default();
         let list = List::read(&self.name, Kind::Tool, &offers, &permits, &mut problems);
-        self.compact = Some(Box::new(list));
+        self.compact = Some(Arc::new(list));
         self
+    }
+
+    /// This part without the items that `permits` rejects; `None` if it permits all of them. Costs a lookup per
+    /// item, and shares their definitions.
+    pub(crate) fn reduced(&self, permits: &Permits<'_>) -> Option<Self> {
+        let reduced = |kind: Kind, list: &Arc<List>| list.reduced(&|key| permits(kind, key));
+        let is_whole = |kind: Kind| {
+            self.list(kind)
+                .entries
+                .iter()
+                .all(|one| permits(kind, &one.key))
+        };
+        if Kind::ALL.into_iter().all(is_whole) {
+            return None;
+        }
+        let compact = self.compact.as_ref();
+        Some(Self {
+            name: Arc::clone(&self.name),
+            offers: Arc::clone(&self.offers),
+            lists: Kind::ALL.map(|kind| reduced(kind, self.list(kind))),
+            problems: Problems::default(),
+            compact: compact.map(|compact| reduced(Kind::Tool, compact)),
+            has_apps: self.has_apps,
+        })
     }
 
     /// Prepares the offers of many servers in parallel.
@@ -172,12 +196,12 @@ impl ServerPart {
         self.listed(Kind::Tool).hash
     }
 
-    pub(crate) fn list(&self, kind: Kind) -> &List {
+    pub(crate) fn list(&self, kind: Kind) -> &Arc<List> {
         &self.lists[kind.index()]
     }
 
     /// The items that merged views list.
-    pub(crate) fn listed(&self, kind: Kind) -> &List {
+    pub(crate) fn listed(&self, kind: Kind) -> &Arc<List> {
         match (&self.compact, kind) {
             (Some(compact), Kind::Tool) => compact,
             _ => self.list(kind),
@@ -275,6 +299,11 @@ impl List {
             });
             problems.count += offered.len() - taken.len() - 1;
         }
+        Self::of(entries, index)
+    }
+
+    /// These items.
+    fn of(entries: Vec<Entry>, index: HashMap<Arc<str>, usize>) -> Self {
         let mut hashed: Vec<_> = (0..entries.len())
             .filter(|at| entries.get(*at).is_some_and(|entry: &Entry| !entry.clean))
             .collect();
@@ -292,5 +321,17 @@ impl List {
             sheets: Sheets::default(),
             index,
         }
+    }
+
+    /// This list without the items that `permits` rejects. It is the same list if there are none.
+    fn reduced(self: &Arc<Self>, permits: &dyn Fn(&str) -> bool) -> Arc<Self> {
+        if self.entries.iter().all(|entry| permits(&entry.key)) {
+            return Arc::clone(self);
+        }
+        let entries = self.entries.iter().filter(|entry| permits(&entry.key));
+        let entries: Vec<_> = entries.cloned().collect();
+        let keys = entries.iter().map(|entry| Arc::clone(&entry.key));
+        let index = keys.zip(0..).collect();
+        Arc::new(Self::of(entries, index))
     }
 }

@@ -16,6 +16,7 @@ use switchboard_terminal::{
     error::Error,
     print::{self, Cell, Colour, Table},
 };
+use switchboard_text::nearest;
 
 use super::{agree::CHANGE, backups, difference::difference, list::short_path};
 use crate::place::Place;
@@ -42,13 +43,26 @@ pub struct Connect {
     /// Name of the gateway in the client
     #[arg(long, default_value = "switchboard")]
     name: String,
+    /// Profile that the client is held to: it sees and calls only what the profile includes
+    #[arg(
+        long,
+        value_name = "PROFILE",
+        conflicts_with = "undo",
+        requires = "client"
+    )]
+    profile: Option<String>,
 }
 
 /// Runs the command.
 pub fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Error> {
     let dirs = Dirs::current()?;
+    let mut words = place.to_args(home);
+    if let Some(profile) = &args.profile {
+        check_profile(home, profile)?;
+        words.extend(["--profile".to_owned(), profile.clone()]);
+    }
     let gateway = GatewayEntry {
-        args: place.to_args(home),
+        args: words,
         ..GatewayEntry::new(args.name.as_str(), own_program()?)
     };
     let Some(client) = &args.client else {
@@ -78,12 +92,28 @@ pub fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Error> {
     Ok(())
 }
 
+/// Checks that the configuration has a profile.
+fn check_profile(home: &Home, name: &str) -> Result<(), Error> {
+    let profiles = Config::load(home.config_file())?.profiles;
+    if profiles.contains_key(name) {
+        return Ok(());
+    }
+    let meant = nearest(name, profiles.keys().map(String::as_str));
+    Err(
+        Error::new(format!("there is no profile `{name}`")).hint(match meant {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "add it to `profiles` in switchboard.json".to_owned(),
+        }),
+    )
+}
+
 /// Lists all clients, and which of them use the gateway.
 fn list(dirs: &Dirs, gateway: &GatewayEntry) -> Result<(), Error> {
     let mut table = Table::new(&["CLIENT", "STATE", "FILE"]).cut_path(2);
     for client in Client::ALL {
-        let (state, colour, file) = match plan_connect(client, dirs, gateway) {
-            Ok(plan) if !plan.changed => ("connected", Some(Colour::Green), plan.file),
+        // A client is connected if it has an entry to remove, with any view and profile.
+        let (state, colour, file) = match plan_disconnect(client, dirs, gateway) {
+            Ok(plan) if plan.changed => ("connected", Some(Colour::Green), plan.file),
             Ok(plan) if plan.file.exists() => ("not connected", None, plan.file),
             Ok(plan) => ("not found", Some(Colour::Dim), plan.file),
             Err(_) => {

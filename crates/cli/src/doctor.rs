@@ -5,6 +5,7 @@
 
 mod gateway;
 mod place;
+mod profiles;
 mod program;
 mod servers;
 
@@ -109,6 +110,7 @@ pub fn run(home: &Home, args: &Doctor) -> Result<(), Error> {
     let mut findings = place::look(home, gateway.is_running());
     let config = gateway.check(home, &mut findings);
     if let Some(config) = config {
+        findings.extend(profiles::look(&config));
         findings.extend(servers::look(home, &config, gateway.status()));
     }
     let problems = count(&findings, State::Problem);

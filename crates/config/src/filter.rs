@@ -26,7 +26,8 @@ impl ToolFilter {
     }
 }
 
-fn is_listed(patterns: &[String], tool: &str) -> bool {
+/// Tests if a pattern matches.
+pub(crate) fn is_listed(patterns: &[String], tool: &str) -> bool {
     patterns.iter().any(|pattern| stars_match(pattern, tool))
 }
 

@@ -57,10 +57,19 @@ pub(crate) const ROOT: Keys = Keys {
         ),
         key(
             "mcpServers",
-            Shape::Servers(&SERVER),
+            Shape::Named("server", &SERVER),
             "{}",
             "The MCP servers behind the gateway, by name. A name has 1 to 64 characters without / \
              and control characters, and must not be \".\", \"..\" or \"switchboard\".",
+        ),
+        key(
+            "profiles",
+            Shape::Named("profile", &PROFILE),
+            "{}",
+            "Profiles by name: each says what a client may see and call. A client uses one at \
+             /mcp/p/NAME, with `switchboard stdio --profile NAME`, or after `switchboard connect \
+             CLIENT --profile NAME`. For that client, the servers, tools, prompts and resources \
+             that the profile leaves out do not exist.",
         ),
         key(
             "waitTimeoutMs",
@@ -118,6 +127,64 @@ pub(crate) const ROOT: Keys = Keys {
         ("bind", "listen"),
         ("address", "listen"),
         ("timeout", "waitTimeoutMs"),
+    ],
+    one_of: &[],
+};
+
+const PROFILE: Keys = Keys {
+    all: &[
+        bare(
+            "servers",
+            Shape::Texts,
+            "The servers of the profile, by name; * matches any characters. By default, all servers.",
+        ),
+        bare(
+            "tools",
+            Shape::Object(&PROFILE_TOOLS),
+            "The tools of the profile. By default, all tools of its servers.",
+        ),
+        bare(
+            "view",
+            Shape::Choice(&["auto", "search", "direct"]),
+            "The tools that /mcp/p/NAME lists, as in `view`. By default, `view`.",
+        ),
+        bare(
+            "approvals",
+            Shape::Choice(&["rules", "destructive", "writes", "all"]),
+            "The calls that need approval if no rule matches, as in `approvals.tools`. It can add \
+             to what `approvals.tools` and a server's `approve` say, and takes nothing away.",
+        ),
+    ],
+    meant: &[
+        ("server", "servers"),
+        ("mcpServers", "servers"),
+        ("allow", "tools"),
+        ("deny", "tools"),
+        ("approve", "approvals"),
+    ],
+    one_of: &[],
+};
+
+const PROFILE_TOOLS: Keys = Keys {
+    all: &[
+        bare(
+            "allow",
+            Shape::Texts,
+            "If present, only these tools, as patterns such as \"github:get_*\". The names are the \
+             servers' own.",
+        ),
+        key(
+            "deny",
+            Shape::Texts,
+            "[]",
+            "Tools that are left out even if `allow` lists them, as patterns such as \"*:delete_*\".",
+        ),
+    ],
+    meant: &[
+        ("include", "allow"),
+        ("exclude", "deny"),
+        ("only", "allow"),
+        ("hide", "deny"),
     ],
     one_of: &[],
 };

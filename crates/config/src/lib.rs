@@ -41,6 +41,7 @@ mod load;
 mod model;
 mod name;
 mod network;
+mod profile;
 mod read;
 mod reference;
 mod resolve;
@@ -62,8 +63,9 @@ pub use home::{Home, HomeError};
 pub use load::{ConfigError, open_trusted, parse, read_trusted};
 pub use model::{
     Approvals, Auth, Budget, CommandLine, Config, Container, Embeddings, Guard, Inherit, McpAuth,
-    Memory, MemoryTools, Notify, Prices, Provider, ProviderKind, Remote, RemoteKind, Results,
-    Route, Sampling, Search, Server, Sessions, Shutdown, Start, Transport, Trust, View, Webhook,
+    Memory, MemoryTools, Notify, Prices, Profile, Provider, ProviderKind, Remote, RemoteKind,
+    Results, Route, Sampling, Search, Server, Sessions, Shutdown, Start, ToolPattern, Transport,
+    Trust, View, Webhook,
 };
 pub use name::NameError;
 pub use network::Network;

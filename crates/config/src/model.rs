@@ -5,10 +5,12 @@
 //! keys may be secrets, so it shows only their names or number.
 
 mod asking;
+mod profile;
 
 pub use asking::{
     Approvals, Budget, Guard, Notify, Prices, Provider, ProviderKind, Route, Sampling, Webhook,
 };
+pub use profile::{Profile, ToolPattern};
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,6 +35,8 @@ pub struct Config {
     pub view: View,
     /// The servers behind the gateway, by name.
     pub servers: BTreeMap<String, Server>,
+    /// The profiles, by name.
+    pub profiles: BTreeMap<String, Profile>,
     /// Access control.
     pub auth: Auth,
     /// Timeouts of the shutdown.
@@ -83,6 +87,7 @@ impl Default for Config {
             listen: None,
             view: View::Auto,
             servers: BTreeMap::new(),
+            profiles: BTreeMap::new(),
             auth: Auth::default(),
             shutdown: Shutdown::default(),
             wait: Duration::from_secs(5),
@@ -106,6 +111,17 @@ pub enum View {
     Search,
     /// Every tool of every server.
     Direct,
+}
+
+impl View {
+    /// The value in the configuration file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Search => "search",
+            Self::Direct => "direct",
+        }
+    }
 }
 
 /// Access control.

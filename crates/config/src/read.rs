@@ -14,7 +14,8 @@ use crate::model::{
     Approvals, Auth, Budget, Config, Embeddings, Guard, McpAuth, Memory, MemoryTools, Notify,
     Prices, Provider, ProviderKind, Results, Route, Sampling, Search, Shutdown, View, Webhook,
 };
-use crate::name::check_server_name;
+use crate::name::{check_profile_name, check_server_name};
+use crate::profile;
 use crate::reference::pieces;
 use crate::server;
 use crate::shape::Keys;
@@ -24,11 +25,7 @@ pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
     let block = Block(root);
     let defaults = Config::default();
     let mut config = Config {
-        view: match block.text("view") {
-            Some("search") => View::Search,
-            Some("direct") => View::Direct,
-            _ => View::Auto,
-        },
+        view: block.text("view").map(view).unwrap_or_default(),
         wait: block.millis("waitTimeoutMs").unwrap_or(defaults.wait),
         ..defaults
     };
@@ -106,7 +103,30 @@ pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
             }
         }
     }
+    if let Some(profiles) = root
+        .get("profiles")
+        .and_then(|member| member.node.members())
+    {
+        for member in profiles {
+            if let Err(error) = check_profile_name(&member.key) {
+                problems.push(member.at, error.to_string(), error.hint());
+            }
+            if let Some(profile) = profile::read(member, problems) {
+                let name = member.key.clone().into_owned();
+                config.profiles.insert(name, profile);
+            }
+        }
+    }
     config
+}
+
+/// Converts the value of `view`.
+pub(crate) fn view(written: &str) -> View {
+    match written {
+        "search" => View::Search,
+        "direct" => View::Direct,
+        _ => View::Auto,
+    }
 }
 
 fn rule(node: &Node<'_>, problems: &mut Problems) -> serde_json::Value {

@@ -70,7 +70,7 @@ fn of(shape: &'static Shape) -> Map<String, Value> {
             json!({"type": "object", "additionalProperties": {"type": "string"}})
         }
         Shape::Object(keys) => Value::Object(object(keys)),
-        Shape::Servers(keys) => json!({
+        Shape::Named(_, keys) => json!({
             "type": "object",
             "propertyNames": {
                 "minLength": 1,

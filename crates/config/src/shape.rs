@@ -36,8 +36,8 @@ pub(crate) enum Shape {
     /// A map from names to strings.
     TextMap,
     Object(&'static Keys),
-    /// A map from names of servers to objects.
-    Servers(&'static Keys),
+    /// A map from names, of things such as servers, to objects.
+    Named(&'static str, &'static Keys),
     Values,
     Anything,
     Either(&'static Shape, &'static Shape),
@@ -104,16 +104,16 @@ pub(crate) fn check(node: &Node<'_>, shape: &Shape, name: &str, problems: &mut P
             }
         }
         (Shape::Object(keys), Json::Object(members)) => check_members(members, keys, problems),
-        (Shape::Servers(keys), Json::Object(servers)) => {
-            for server in servers {
-                match &server.node.value {
+        (Shape::Named(thing, keys), Json::Object(all)) => {
+            for one in all {
+                match &one.node.value {
                     Json::Object(members) => check_members(members, keys, problems),
                     _ => problems.add(
-                        server.node.start,
+                        one.node.start,
                         format!(
-                            "the server {} must be an object, not {}",
-                            quote(&server.key),
-                            server.node.kind()
+                            "the {thing} {} must be an object, not {}",
+                            quote(&one.key),
+                            one.node.kind()
                         ),
                     ),
                 }
@@ -169,7 +169,7 @@ fn fits(node: &Node<'_>, shape: &Shape) -> bool {
         (Shape::Flag, Json::Bool(_))
         | (Shape::Text, Json::Text(_))
         | (Shape::Texts | Shape::Values | Shape::Choices(_), Json::List(_))
-        | (Shape::TextMap | Shape::Object(_) | Shape::Servers(_), Json::Object(_))
+        | (Shape::TextMap | Shape::Object(_) | Shape::Named(..), Json::Object(_))
         | (Shape::Anything, _) => true,
         (Shape::Amount, Json::Number(text)) => text
             .parse::<f64>()
@@ -250,7 +250,7 @@ fn describe(shape: &Shape) -> String {
         Shape::Choices(choices) => format!("a list of {}", describe(&Shape::Choice(choices))),
         Shape::Texts => "a list of strings".to_owned(),
         Shape::TextMap => "an object with string values".to_owned(),
-        Shape::Object(_) | Shape::Servers(_) => "an object".to_owned(),
+        Shape::Object(_) | Shape::Named(..) => "an object".to_owned(),
         Shape::Values => "a list".to_owned(),
         Shape::Anything => "a value".to_owned(),
         Shape::Either(one, other) => format!("{} or {}", describe(one), describe(other)),

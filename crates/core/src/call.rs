@@ -269,13 +269,13 @@ fn remembered(
         return None;
     }
     let reads = &upstream.deps.reads;
-    let (kept, left) = reads.get(&upstream.name, &outgoing.name, caller.principal)?;
+    let (kept, left) = reads.get(&upstream.name, &outgoing.name, caller.realm)?;
     let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
     let kept = kept
         .with_member("ttlMs", &Raw::number(left))
         .unwrap_or(kept);
     let client = outgoing.guest.revision();
-    let info = || handshake::info(core, outgoing.view);
+    let info = || handshake::info(core, caller.realm, outgoing.view);
     let from = Revision::LATEST;
     Some(translate::result(
         kept,
@@ -439,7 +439,7 @@ impl CallContext<'_> {
 
     /// The server info for results in the client's view.
     fn info(&self) -> Raw {
-        handshake::info(self.core, self.outgoing.view)
+        handshake::info(self.core, self.caller.realm, self.outgoing.view)
     }
 
     fn ticket(&self) -> ResumeKey {
@@ -566,9 +566,9 @@ impl CallContext<'_> {
             && !InputRequired::may_be_in(result)
             && InputRequired::of(result).is_ok_and(|input| input.is_none())
         {
-            let (server, principal) = (&self.upstream.name, self.caller.principal);
+            let (server, realm) = (&self.upstream.name, self.caller.realm);
             let reads = &self.upstream.deps.reads;
-            reads.put(self.reads, server, &outgoing.name, principal, result);
+            reads.put(self.reads, server, &outgoing.name, realm, result);
         }
     }
 
@@ -612,7 +612,7 @@ impl CallContext<'_> {
 fn ticket(caller: &Caller, upstream: &Upstream, outgoing: &UpstreamRequest<'_>) -> ResumeKey {
     let place = format!("{}\0{}", outgoing.view.place(), upstream.name);
     ResumeKey {
-        principal: caller.principal,
+        realm: caller.realm,
         request: request_digest(&place, &outgoing.method, outgoing.params.as_ref()),
     }
 }

@@ -16,7 +16,7 @@ use std::{
 use arc_swap::ArcSwap;
 use switchboard_base::{
     audit::Audit,
-    caller::Caller,
+    caller::{Caller, Realm},
     error::{Error, cut},
     events::Events,
     metrics::Metrics,
@@ -45,6 +45,7 @@ use crate::{
     },
     dispatch::fit::Results,
     finder::Finder,
+    scope::{Scope, Scopes},
     session::{Audience, Session},
     suspended::{Limits, SuspendedCalls},
 };
@@ -61,6 +62,8 @@ pub struct Core {
     pub config: Arc<ArcSwap<Config>>,
     /// Changes of the configuration.
     pub configuration: Configuration,
+    /// The scopes of callers.
+    pub scopes: Scopes,
     /// The stage of the gateway: running, stopping, stopped.
     pub lifecycle: Lifecycle,
     /// The stream of events.
@@ -94,8 +97,8 @@ pub struct Core {
 
 /// Describes the gateway to agents. A layer above implements it, since it knows more than the core does.
 pub trait Status: std::fmt::Debug + Send + Sync {
-    /// The state of the gateway and its servers, without text from servers.
-    fn for_agents(&self) -> Raw;
+    /// The state of the gateway and of the servers in this scope, without text from servers.
+    fn for_agents(&self, scope: &Scope) -> Raw;
 }
 
 /// The most suspended calls, in total and per server. A server has to have room for other
@@ -138,6 +141,7 @@ impl Core {
             environment: Arc::clone(&deps.environment),
             config: Arc::clone(&deps.config),
             configuration: Configuration::default(),
+            scopes: Scopes::new(&deps.config.load()),
             lifecycle: Lifecycle::default(),
             events: deps.events.clone(),
             audit: Arc::clone(&deps.audit),
@@ -207,9 +211,9 @@ impl Core {
     }
 
     /// The state of the gateway and its servers, as agents see it.
-    pub(crate) fn status_for_agents(&self) -> Raw {
+    pub(crate) fn status_for_agents(&self, scope: &Scope) -> Raw {
         let status = self.status.get().and_then(Weak::upgrade);
-        status.map_or_else(Raw::empty_object, |status| status.for_agents())
+        status.map_or_else(Raw::empty_object, |status| status.for_agents(scope))
     }
 
     /// Stops the gateway: rejects new work, answers the requests in flight, stops every server,
@@ -242,30 +246,46 @@ impl Core {
         tracing::info!("Stopped.");
     }
 
-    /// Checks that a client may use an item of a server, or with `None` the server at all: it is
-    /// approved, and the server's settings show it.
+    /// The server with this name, if the scope permits it.
+    pub(crate) fn upstream_in(&self, scope: &Scope, name: &str) -> Result<Arc<Upstream>, Error> {
+        let upstream = self.upstream(name);
+        upstream
+            .filter(|_| scope.permits_server(name))
+            .ok_or_else(|| Error::invalid_params(format!("there is no server `{}`", cut(name))))
+    }
+
+    /// Checks that a client may use an item of a server, or with `None` the server at all: its scope
+    /// permits it, it is approved, and the server's settings show it.
     pub(crate) fn may_use(
         &self,
+        scope: &Scope,
         upstream: &Upstream,
         item: Option<(Kind, &str)>,
     ) -> Result<(), Error> {
-        self.live_catalog.permits(&upstream.name, item)?;
-        match item {
-            Some((Kind::Tool, tool)) if !upstream.settings().tools.permits(tool) => {
+        let server = &upstream.name;
+        if let Some((Kind::Tool, tool)) = item {
+            let tools = &upstream.settings().tools;
+            if !scope.permits(Kind::Tool, server, tool) || !tools.permits(tool) {
                 let message = format!("there is no tool `{}`", cut(tool));
-                Err(Error::invalid_params(message))
+                return Err(Error::invalid_params(message));
             }
-            _ => Ok(()),
         }
+        self.live_catalog.permits(server, item)
+    }
+
+    /// Tests if a realm sees a server.
+    pub(crate) fn permits_server(&self, realm: Realm, server: &str) -> bool {
+        let scope = self.scopes.of(realm);
+        scope.is_ok_and(|scope| scope.permits_server(server))
     }
 
     /// Forwards a client's notice that its roots have changed to the servers that it sees.
     pub fn roots_changed(&self, session: &Session) {
         for (name, upstream) in self.upstreams().iter() {
-            if session.view.sees(name) {
+            let realm = session.caller.realm;
+            if session.view.sees(name) && self.permits_server(realm, name) {
                 let (upstream, backchannel) = (Arc::clone(upstream), session.backchannel());
-                let principal = session.caller.principal;
-                tokio::spawn(async move { upstream.roots_changed(principal, backchannel).await });
+                tokio::spawn(async move { upstream.roots_changed(realm, backchannel).await });
             }
         }
     }
@@ -274,6 +294,8 @@ impl Core {
 impl Handler for Core {
     fn configured(&self, config: &Config) {
         self.approvals.set_policy(|policy| policy.under(config));
+        self.scopes.set(config);
+        self.live_catalog.views_changed();
     }
 
     fn answer(self: Arc<Self>, from: Source<'_>, asked: Asked, under_way: UnderWay) -> Answering {
@@ -284,6 +306,7 @@ impl Handler for Core {
     }
 
     fn notified(&self, from: Source<'_>, said: &str, params: Option<&Raw>) {
+        let sees = |realm| self.permits_server(realm, from.server);
         match (said, params) {
             (method::RESOURCE_UPDATED, Some(params)) => {
                 let server = from.server;
@@ -291,9 +314,9 @@ impl Handler for Core {
                 from.watched.updated(server, params, may_hear);
             }
             (method::LOG_MESSAGE | method::ELICITATION_COMPLETE, _) => {
-                self.audience.hear(from, said, params);
+                self.audience.hear(from, said, params, &sees);
             }
-            _ => self.audience.hand_on(from, said, params),
+            _ => self.audience.hand_on(from, said, params, &sees),
         }
     }
 }

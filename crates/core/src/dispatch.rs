@@ -18,7 +18,7 @@ use std::{
 use switchboard_base::{
     apps,
     backchannel::Backchannel,
-    caller::{Caller, Guest, read_level},
+    caller::{Caller, Guest, Realm, read_level},
     error::{Error, cut},
     view::{Face, View},
 };
@@ -32,6 +32,7 @@ use tokio::{task::JoinSet, time::timeout};
 use crate::{
     call::{self, UpstreamRequest},
     core::Core,
+    scope::Scope,
     session::Session,
     tool_result,
     translate::{self, Listing},
@@ -68,7 +69,9 @@ pub async fn answer(
     let is_call = incoming.method == method::TOOLS_CALL;
     let served = serve(core, view, caller, incoming).await;
     served.or_else(|failure| {
-        translate::failure(failure, is_call, era, || handshake::info(core, view))
+        translate::failure(failure, is_call, era, || {
+            handshake::info(core, caller.realm, view)
+        })
     })
 }
 
@@ -87,8 +90,10 @@ pub async fn serve(
         params,
     } = incoming;
     let era = guest.era();
+    let scope = core.scopes.of(caller.realm)?;
     let dispatch = Dispatch {
         core,
+        scope,
         view,
         caller,
         guest,
@@ -106,7 +111,7 @@ pub async fn serve(
         (method::PROMPTS_GET, _) => Box::pin(dispatch.get_prompt(params)).await,
         (method::RESOURCES_READ, _) => Box::pin(dispatch.read_resource(params)).await,
         (method::COMPLETE, _) => Box::pin(dispatch.complete(params)).await,
-        (method::DISCOVER, Era::Modern) => handshake::discover(core, view),
+        (method::DISCOVER, Era::Modern) => handshake::discover(core, caller.realm, view),
         (method::TASKS_GET, _) => Box::pin(dispatch.task(method::TASKS_GET, params)).await,
         (method::TASKS_CANCEL, _) => Box::pin(dispatch.task(method::TASKS_CANCEL, params)).await,
         (method::TASKS_UPDATE, Era::Modern) => {
@@ -137,6 +142,7 @@ pub async fn serve(
 /// One request in its view.
 struct Dispatch<'a> {
     core: &'a Arc<Core>,
+    scope: Arc<Scope>,
     view: &'a View,
     caller: &'a Caller,
     guest: Guest,
@@ -147,6 +153,36 @@ struct Dispatch<'a> {
 type Find = for<'a> fn(&'a Catalog, &'a str) -> Option<Target<'a>>;
 
 impl Dispatch<'_> {
+    /// The catalog of this caller.
+    fn catalog(&self) -> arc_swap::Guard<Arc<Catalog>> {
+        self.scope.catalog(&self.core.live_catalog)
+    }
+
+    /// The server with this name, if the caller sees it.
+    fn upstream(&self, name: &str) -> Result<Arc<Upstream>, Error> {
+        self.core.upstream_in(&self.scope, name)
+    }
+
+    /// The catalog part of one server, as the caller sees it. Waits for a server that was never
+    /// listed, up to the time limit of a call.
+    async fn part(&self, name: &str) -> Result<Arc<ServerPart>, Error> {
+        self.upstream(name)?;
+        let whole = part(self.core, name).await?;
+        if self.scope.is_everything() {
+            return Ok(whole);
+        }
+        let part = self.catalog().server(name).cloned();
+        // Removed meanwhile.
+        part.ok_or_else(|| Error::invalid_params(format!("there is no server `{}`", cut(name))))
+    }
+
+    /// Checks that a server lists a tool that the caller sees.
+    async fn listed(&self, server: &str, tool: &str) -> Result<(), Error> {
+        let part = self.part(server).await?;
+        let found = part.find(Kind::Tool, tool).map(drop);
+        found.ok_or_else(|| Error::invalid_params(format!("there is no tool `{}`", cut(tool))))
+    }
+
     async fn list(&self, kind: Kind, params: Option<Raw>) -> Result<Raw, Error> {
         let cursor = params
             .as_ref()
@@ -157,7 +193,7 @@ impl Dispatch<'_> {
             Some(cursor) => Some(cursor.to_text().ok_or_else(bad_cursor)?),
         };
         let cursor = cursor.as_deref();
-        let is_menu = || kind == Kind::Tool && menu::is_shown(self.core, self.view);
+        let is_menu = || kind == Kind::Tool && menu::is_shown(self.core, &self.scope, self.view);
         if cursor.is_none() && matches!(self.view, View::All(_)) && !is_menu() {
             self.core.servers.delay_list().await;
         }
@@ -170,19 +206,19 @@ impl Dispatch<'_> {
             }
             View::All(_) => {
                 self.refresh_all(kind);
-                let catalog = self.core.live_catalog.catalog();
+                let catalog = self.catalog();
                 let page = catalog.page(kind, cursor).map_err(bad_page)?;
                 let hints = self.all_hints(kind);
                 Ok(self.encode(kind, page, hints, params.as_ref()))
             }
             View::Server(name) => {
-                let upstream = upstream(self.core, name)?;
+                let upstream = self.upstream(name)?;
                 if cursor.is_none() && upstream.is_stale(kind) {
                     // An outdated list is better than none.
                     let refreshing = upstream.refresh(kind);
                     let _ = timeout(REFRESH_PATIENCE, refreshing).await;
                 }
-                let part = part(self.core, name).await?;
+                let part = self.part(name).await?;
                 let page = part.page(kind, cursor).map_err(bad_page)?;
                 let hints = upstream.freshness.of(kind).map(|fresh| fresh.hints());
                 Ok(self.encode(kind, page, hints, params.as_ref()))
@@ -193,7 +229,7 @@ impl Dispatch<'_> {
     /// Refreshes outdated lists in the background, for later requests.
     fn refresh_all(&self, kind: Kind) {
         for upstream in self.core.upstreams().values() {
-            if upstream.is_stale(kind) {
+            if upstream.is_stale(kind) && self.scope.permits_server(&upstream.name) {
                 let upstream = Arc::clone(upstream);
                 tokio::spawn(async move { upstream.refresh(kind).await });
             }
@@ -207,7 +243,8 @@ impl Dispatch<'_> {
             return None;
         }
         let hints = self.core.upstreams();
-        let hints = hints.values().map(|upstream| {
+        let seen = |upstream: &&Arc<Upstream>| self.scope.permits_server(&upstream.name);
+        let hints = hints.values().filter(seen).map(|upstream| {
             let fresh = upstream.freshness.of(kind);
             fresh.map_or((translate::LIST_TTL, false), |fresh| fresh.hints())
         });
@@ -225,7 +262,7 @@ impl Dispatch<'_> {
             kind,
             with_tasks: matches!(self.view, View::Server(_)),
             hints,
-            info: &|| handshake::info(self.core, self.view),
+            info: &|| handshake::info(self.core, self.caller.realm, self.view),
         };
         let list = translate::list(page, self.guest.era(), &listing);
         match (self.view, kind) {
@@ -271,7 +308,7 @@ impl Dispatch<'_> {
 
     /// The server of a tool, and the tool's name there.
     fn find_tool(&self, exposed: &str, params: &Raw) -> Result<(Arc<str>, Arc<str>), Error> {
-        let catalog = self.core.live_catalog.catalog();
+        let catalog = self.catalog();
         let of_app = || {
             let shows_apps = apps::are_shown(&self.guest.capabilities(Some(params)));
             let tool = shows_apps.then(|| apps::own_tool(&catalog, exposed));
@@ -293,8 +330,9 @@ impl Dispatch<'_> {
         mut unknown: Error,
     ) -> Result<(Arc<str>, Arc<str>), Error> {
         let named = exposed.split_once("__").and_then(|(server, tool)| {
-            let upstream = self.core.upstream(server)?;
-            Some((upstream, Some((Kind::Tool, tool))))
+            let upstream = self.upstream(server).ok()?;
+            let is_seen = self.scope.permits(Kind::Tool, server, tool);
+            is_seen.then_some((upstream, Some((Kind::Tool, tool))))
         });
         let Some((upstream, tool)) = named else {
             return Err(unknown);
@@ -322,7 +360,7 @@ impl Dispatch<'_> {
     }
 
     fn get_status(&self) -> Raw {
-        let status = self.core.status_for_agents();
+        let status = self.core.status_for_agents(&self.scope);
         tool_result::result(status.as_str(), status.clone())
     }
 
@@ -361,7 +399,7 @@ impl Dispatch<'_> {
         let exposed = distinct_text(&params, &[member, "arguments"])?;
         let View::Server(server) = self.view else {
             let (server, own) = {
-                let catalog = self.core.live_catalog.catalog();
+                let catalog = self.catalog();
                 let target = find(&catalog, &exposed)
                     .ok_or_else(|| unknown(self.guest.era(), member, &exposed))?;
                 (Arc::clone(target.server), Arc::<str>::from(target.name))
@@ -406,7 +444,7 @@ impl Dispatch<'_> {
         exposed: &str,
     ) -> Result<Raw, Error> {
         let (server, name) = {
-            let catalog = self.core.live_catalog.catalog();
+            let catalog = self.catalog();
             let target = match member {
                 "name" => catalog.prompt(exposed),
                 _ => catalog.template(exposed),
@@ -436,7 +474,7 @@ impl Dispatch<'_> {
             let message = "only a session can subscribe";
             return Err(Error::advised(message, "open a session with `initialize`"));
         };
-        let (upstream, own) = locate_resource(self.core, self.view, &uri)?;
+        let (upstream, own) = locate_resource(self.core, self.caller.realm, self.view, &uri)?;
         if !session.is_watching(&uri) {
             let exposed = matches!(self.view, View::All(_));
             let core = self.core;
@@ -465,7 +503,7 @@ impl Dispatch<'_> {
         session.set_level(level);
         let mut telling = JoinSet::new();
         for (name, upstream) in self.core.upstreams().iter() {
-            if self.view.sees(name) {
+            if self.view.sees(name) && self.scope.permits_server(name) {
                 let upstream = Arc::clone(upstream);
                 telling.spawn(async move { upstream.want_level(level).await });
             }
@@ -486,7 +524,7 @@ impl Dispatch<'_> {
         name: Arc<str>,
         params: Raw,
     ) -> Result<Raw, Error> {
-        let upstream = upstream(self.core, server)?;
+        let upstream = self.upstream(server)?;
         let outgoing = UpstreamRequest {
             guest: &self.guest,
             backchannel: self.backchannel.as_ref(),
@@ -499,10 +537,15 @@ impl Dispatch<'_> {
         };
         let items = outgoing.items();
         if items.iter().all(Option::is_none) {
-            self.core.may_use(&upstream, None)?;
+            self.core.may_use(&self.scope, &upstream, None)?;
         }
         for (kind, name) in items.iter().flatten() {
-            self.core.may_use(&upstream, Some((*kind, name)))?;
+            let item = Some((*kind, &**name));
+            self.core.may_use(&self.scope, &upstream, item)?;
+            if *kind == Kind::Tool && self.scope.selects_tools() {
+                // The server's own error for an unknown tool would tell it from a hidden one.
+                self.listed(server, name).await?;
+            }
         }
         let carrying = call::carry(self.core, self.caller, &upstream, outgoing);
         let result = carrying.await?;
@@ -514,8 +557,8 @@ impl Dispatch<'_> {
 }
 
 /// The arguments of a tool that are sent as headers, too; `None` if there are none.
-pub fn param_headers(core: &Core, view: &View, tool: &str) -> Option<ParamHeaders> {
-    let catalog = core.live_catalog.catalog();
+pub fn param_headers(core: &Core, realm: Realm, view: &View, tool: &str) -> Option<ParamHeaders> {
+    let catalog = core.scopes.of(realm).ok()?.catalog(&core.live_catalog);
     let tool = match view {
         View::All(_) => catalog.find(Kind::Tool, tool),
         View::Server(name) => catalog.server(name)?.find(Kind::Tool, tool),
@@ -535,27 +578,30 @@ fn headers_of(tool: &Raw) -> Option<ParamHeaders> {
 /// The server of a resource, and its URI there.
 pub fn locate_resource(
     core: &Core,
+    realm: Realm,
     view: &View,
     uri: &str,
 ) -> Result<(Arc<Upstream>, String), Error> {
+    let scope = core.scopes.of(realm)?;
     let (upstream, own) = match view {
-        View::Server(server) => (upstream(core, server)?, uri.to_owned()),
+        View::Server(server) => (core.upstream_in(&scope, server)?, uri.to_owned()),
         View::All(_) => {
-            let catalog = core.live_catalog.catalog();
+            let catalog = scope.catalog(&core.live_catalog);
             let target = catalog
                 .resource(uri)
                 .ok_or_else(|| unknown(Era::Legacy, "uri", uri))?;
-            (upstream(core, target.server)?, target.name.to_owned())
+            let upstream = core.upstream_in(&scope, target.server)?;
+            (upstream, target.name.to_owned())
         }
     };
     let item = Some((Kind::Resource, own.as_str()));
-    core.may_use(&upstream, item)?;
+    core.may_use(&scope, &upstream, item)?;
     Ok((upstream, own))
 }
 
-/// The catalog part of one server. Waits for a server that was never listed, up to the time limit
+/// The whole catalog part of one server. Waits for a server that was never listed, up to the time limit
 /// of a call.
-pub(crate) async fn part(core: &Core, name: &str) -> Result<Arc<ServerPart>, Error> {
+async fn part(core: &Core, name: &str) -> Result<Arc<ServerPart>, Error> {
     part_within(core, name, Duration::MAX).await
 }
 
@@ -565,14 +611,9 @@ pub async fn part_within(
     name: &str,
     patience: Duration,
 ) -> Result<Arc<ServerPart>, Error> {
-    let upstream = upstream(core, name)?;
+    let upstream = core.upstream_in(&Scope::default(), name)?;
     let until = Instant::now() + upstream.request_timeout().min(patience);
     upstream.offered(until, None).await
-}
-
-fn upstream(core: &Core, name: &str) -> Result<Arc<Upstream>, Error> {
-    core.upstream(name)
-        .ok_or_else(|| Error::invalid_params(format!("there is no server `{}`", cut(name))))
 }
 
 fn required(params: Option<Raw>) -> Result<Raw, Error> {

@@ -27,7 +27,7 @@ use switchboard_outbound::{
     model::{Model, Models},
 };
 use switchboard_search::{
-    Cache, Filter, Found, Index, Language, Learnt, Meaning, Query, Segment, Tool, Vectors,
+    Cache, Filter, Found, Index, Language, Learnt, Meaning, Permits, Query, Segment, Tool, Vectors,
 };
 use switchboard_trust::{Others, Severity, scan};
 use tokio::sync::watch;
@@ -84,6 +84,8 @@ pub struct ToolQuery {
     pub read_only: bool,
     /// Only tools without suspicious text.
     pub trusted: bool,
+    /// Only tools of this catalog.
+    pub within: Option<Arc<Catalog>>,
     /// Explain each score.
     pub explain: bool,
 }
@@ -165,6 +167,12 @@ impl Finder {
 
     fn search(&self, wish: &ToolQuery, learns: bool) -> Found {
         let made = self.made.load();
+        let is_within = wish.within.as_deref().map(|catalog| {
+            move |server: &str, tool: &str| {
+                let part = catalog.server(server);
+                part.is_some_and(|part| part.find(Kind::Tool, tool).is_some())
+            }
+        });
         let query = Query {
             text: &wish.text,
             limit: wish.limit,
@@ -172,6 +180,7 @@ impl Finder {
                 server: wish.server.as_deref(),
                 read_only: wish.read_only,
                 trusted: wish.trusted,
+                permits: is_within.as_ref().map(|permits| permits as &Permits<'_>),
             },
             explain: wish.explain,
         };

@@ -8,6 +8,7 @@ pub mod finder;
 pub mod list_fingerprints;
 pub mod question_limits;
 mod relay;
+pub mod scope;
 pub mod search_feedback;
 pub mod session;
 mod suspended;

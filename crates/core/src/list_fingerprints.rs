@@ -1,6 +1,6 @@
 //! Fingerprints of the lists that a client has seen, to tell which have changed since.
 
-use switchboard_base::view::View;
+use switchboard_base::{caller::Realm, view::View};
 use switchboard_catalog::Kind;
 
 use crate::{core::Core, dispatch::menu};
@@ -26,14 +26,18 @@ const MENU: u64 = 1;
 
 impl ListFingerprints {
     /// The state of this view at this moment.
-    pub fn now(core: &Core, view: &View) -> Self {
-        let catalog = core.live_catalog.catalog();
+    pub fn now(core: &Core, realm: Realm, view: &View) -> Self {
+        // Without its profile, a client sees nothing.
+        let Ok(scope) = core.scopes.of(realm) else {
+            return Self::default();
+        };
+        let catalog = scope.catalog(&core.live_catalog);
         match view {
             View::All(_) => {
                 let look = |hash| Look { hash, announced: 0 };
                 let [mut tools, prompts, resources] = catalog.hashes().map(look);
                 // The menu does not depend on the tools behind it.
-                if menu::is_shown(core, view) {
+                if menu::is_shown(core, &scope, view) {
                     tools = look(MENU);
                 }
                 Self {
@@ -45,7 +49,13 @@ impl ListFingerprints {
             View::Server(name) => {
                 let part = catalog.server(name);
                 let hashes = part.map_or([0; 3], |part| part.hashes());
+                let is_seen = scope.permits_server(name);
                 let announced = core.live_catalog.announced(name);
+                let announced = if is_seen {
+                    announced
+                } else {
+                    Default::default()
+                };
                 // Templates are announced with resources.
                 let kinds = [Kind::Tool, Kind::Prompt, Kind::Resource];
                 let [tools, prompts, resources] = [0, 1, 2].map(|at| Look {

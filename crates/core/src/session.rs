@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use switchboard_base::{
     backchannel::{Asks, Backchannel, Cancel, Cancelled, ELICITATION_ID},
-    caller::{self, About, Caller, Guest, Logs, Principal, answers},
+    caller::{self, About, Caller, Guest, Logs, Realm, answers},
     notifications::{News, NotificationQueue},
     view::View,
 };
@@ -196,7 +196,7 @@ pub struct Audience {
 #[derive(Debug)]
 struct Stream {
     server: Arc<str>,
-    principal: Principal,
+    realm: Realm,
     notifications: Weak<NotificationQueue>,
 }
 
@@ -228,7 +228,13 @@ impl Audience {
 
     /// Forwards a notification of a server that belongs to no known call. Clients that it might not
     /// be meant for do not receive it.
-    pub(crate) fn hear(&self, from: Source<'_>, said: &str, params: Option<&Raw>) {
+    pub(crate) fn hear(
+        &self,
+        from: Source<'_>,
+        said: &str,
+        params: Option<&Raw>,
+        sees: &dyn Fn(Realm) -> bool,
+    ) {
         let Some(news) = News::new(None, said, params) else {
             return;
         };
@@ -239,10 +245,11 @@ impl Audience {
             _ => None,
         };
         for session in self.sessions() {
-            let sees = session.view.sees(from.server);
+            let realm = session.caller.realm;
+            let sees = session.view.sees(from.server) && sees(realm);
             // The end of an elicitation is matched by its ID.
-            let may_be_meant = said == method::ELICITATION_COMPLETE
-                || from.questions.may_concern(session.caller.principal);
+            let may_be_meant =
+                said == method::ELICITATION_COMPLETE || from.questions.may_concern(realm);
             let wants = match said {
                 // A client that has not set a level receives only the messages of its own calls.
                 method::LOG_MESSAGE => session
@@ -275,21 +282,27 @@ impl Audience {
         streams.retain(|stream| stream.notifications.strong_count() > 0);
         streams.push(Stream {
             server: Arc::clone(server),
-            principal: caller.principal,
+            realm: caller.realm,
             notifications: Arc::downgrade(notifications),
         });
     }
 
     /// Forwards a notification of an extension to the clients that are connected to this server
     /// alone. Clients that it might not be meant for do not receive it.
-    pub(crate) fn hand_on(&self, from: Source<'_>, said: &str, params: Option<&Raw>) {
+    pub(crate) fn hand_on(
+        &self,
+        from: Source<'_>,
+        said: &str,
+        params: Option<&Raw>,
+        sees: &dyn Fn(Realm) -> bool,
+    ) {
         let Some(news) = News::new(None, said, params) else {
             return;
         };
-        let is_meant = |principal| from.questions.may_concern(principal);
+        let is_meant = |realm| sees(realm) && from.questions.may_concern(realm);
         let is_alone = |view: &View| matches!(view, View::Server(name) if *name == *from.server);
         for session in self.sessions() {
-            if is_alone(&session.view) && is_meant(session.caller.principal) {
+            if is_alone(&session.view) && is_meant(session.caller.realm) {
                 session.notifications.tell(&news);
             }
         }
@@ -297,7 +310,7 @@ impl Audience {
             let streams = self.streams.lock();
             let meant = streams
                 .iter()
-                .filter(|stream| stream.server == *from.server && is_meant(stream.principal));
+                .filter(|stream| stream.server == *from.server && is_meant(stream.realm));
             meant
                 .filter_map(|stream| stream.notifications.upgrade())
                 .collect()
@@ -327,7 +340,7 @@ mod tests {
     use super::*;
 
     fn session() -> Arc<Session> {
-        let caller = Caller::new(1, "a".into(), Principal::Owner);
+        let caller = Caller::new(1, "a".into(), Realm::OWNER);
         Session::open(View::All(Face::Direct), caller, None)
     }
 

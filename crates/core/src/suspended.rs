@@ -11,7 +11,10 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use switchboard_approvals::rules::digest;
-use switchboard_base::{caller::Principal, signed_token::TokenSigner};
+use switchboard_base::{
+    caller::{Principal, Realm},
+    signed_token::TokenSigner,
+};
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_wire::{code, meta};
 use tokio::{task::AbortHandle, time::sleep};
@@ -36,10 +39,10 @@ struct Parked<T> {
     what: T,
 }
 
-/// The principal and the request that may resume a call.
+/// The realm and the request that may resume a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResumeKey {
-    pub(crate) principal: Principal,
+    pub(crate) realm: Realm,
     pub(crate) request: [u8; 32],
 }
 
@@ -87,7 +90,7 @@ impl<T: Send + 'static> SuspendedCalls<T> {
         };
         let suspended = Arc::downgrade(self);
         let mut parked = self.parked.lock();
-        if !self.has_room(&parked, server, ticket.principal) {
+        if !self.has_room(&parked, server, ticket.realm.principal) {
             return Err(what);
         }
         let expiry = tokio::spawn(async move {
@@ -125,9 +128,9 @@ impl<T: Send + 'static> SuspendedCalls<T> {
             let of_it = counted().filter(|other| other.server == *server);
             counted().count() < all && of_it.count() < each
         };
-        let is_strangers = |parked: &Parked<T>| parked.ticket.principal == Principal::Anyone;
+        let is_strangers = |parked: &Parked<T>| parked.ticket.realm.principal == Principal::Anyone;
         has_room(|_| true, all, each)
-            && (principal == Principal::Owner || has_room(is_strangers, all / 2, each / 2))
+            && (principal != Principal::Anyone || has_room(is_strangers, all / 2, each / 2))
     }
 
     /// A state that resumes nothing in this run, and lets a request start from scratch in the next.
@@ -229,7 +232,7 @@ mod tests {
     use super::*;
 
     const TICKET: ResumeKey = ResumeKey {
-        principal: Principal::Owner,
+        realm: Realm::OWNER,
         request: [7; 32],
     };
     const ROOM: Limits = Limits { all: 64, each: 8 };
@@ -245,7 +248,7 @@ mod tests {
         let state = suspended.put(&"s".into(), TICKET, PATIENCE, "a").unwrap();
         let other = suspended.put(&"s".into(), TICKET, PATIENCE, "b").unwrap();
         let stranger = ResumeKey {
-            principal: Principal::Anyone,
+            realm: Principal::Anyone.into(),
             ..TICKET
         };
         let request = ResumeKey {
@@ -302,7 +305,7 @@ mod tests {
     async fn clients_without_token_get_half_the_slots() {
         let put = |suspended: &Arc<SuspendedCalls<&'static str>>, principal, server: &str| {
             let ticket = ResumeKey {
-                principal,
+                realm: Realm::from(principal),
                 ..TICKET
             };
             suspended.put(&server.into(), ticket, PATIENCE, "a").is_ok()

@@ -1,10 +1,10 @@
 //! The gateway: assembles the layers, starts and stops them.
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{io, net::SocketAddr, path::PathBuf, sync::Arc};
 
 use arc_swap::ArcSwap;
 use switchboard_admin::{admin::Admin, api};
-use switchboard_base::{audit::Audit, events::Events, view::View};
+use switchboard_base::{audit::Audit, caller::Principal, events::Events, view::Endpoint};
 use switchboard_config::{Config, ConfigError, Environment, Home};
 use switchboard_contain::{Containment, Instance, Sweep};
 use switchboard_core::{
@@ -41,7 +41,7 @@ pub struct Gateway {
 pub enum StartError {
     /// Servers cannot be contained on this system.
     #[error("cannot supervise servers: {0}")]
-    Containment(#[source] std::io::Error),
+    Containment(#[source] io::Error),
     /// The system provides no random numbers to name this instance.
     #[error("the system provides no random numbers")]
     Random,
@@ -133,17 +133,23 @@ impl Gateway {
     }
 
     /// Serves a client on a pipe until it disconnects. `project` is the directory in which it works, if
-    /// known.
+    /// known. A pipe belongs to the user who runs the gateway.
     pub async fn serve_pipe(
         &self,
-        view: View,
+        endpoint: impl Into<Endpoint>,
         project: Option<Arc<str>>,
         reader: impl AsyncRead + Unpin + Send,
         writer: impl AsyncWrite + Unpin + Send + 'static,
-    ) -> std::io::Result<()> {
+    ) -> io::Result<()> {
         // The client disconnects when its input ends.
         let pipe = (reader, writer);
-        self.inbound.serve_pipe(view, project, pipe, || false).await
+        let endpoint = endpoint.into();
+        let realm = self.inbound.realm(Principal::Owner, &endpoint);
+        let realm = realm.map_err(|error| io::Error::new(io::ErrorKind::NotFound, error))?;
+        let serving = self
+            .inbound
+            .serve_pipe(realm, endpoint.view, project, pipe, || false);
+        serving.await
     }
 
     /// Waits until no client is on a pipe.

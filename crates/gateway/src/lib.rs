@@ -8,7 +8,7 @@
 mod gateway;
 
 pub use gateway::{Gateway, StartError};
-pub use switchboard_base::view::{Face, View};
+pub use switchboard_base::view::{Endpoint, Face, View};
 pub use switchboard_inbound::{
     doors::{Doors, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE},
     ports::Ports,

@@ -13,7 +13,7 @@ use std::{
 
 use clap::Args;
 use switchboard_config::{Config, Environment, Home, Started};
-use switchboard_gateway::{Face, Gateway, Ports, View};
+use switchboard_gateway::{Endpoint, Face, Gateway, Ports, View};
 use tokio::time::Instant;
 use tracing::level_filters::LevelFilter;
 
@@ -39,6 +39,9 @@ pub struct StdioArgs {
     /// tool of every server), `server:NAME`, or `configured` (the `view` of switchboard.json)
     #[arg(long, value_name = "VIEW", default_value = "configured", value_parser = parse_view)]
     view: View,
+    /// Profile that the client is held to: it sees and calls only what the profile includes
+    #[arg(long, value_name = "PROFILE")]
+    profile: Option<String>,
     /// Log level on standard error: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log::level)]
     log_level: LevelFilter,
@@ -49,15 +52,16 @@ impl StdioArgs {
     pub fn of_server(name: &str, log_level: LevelFilter) -> Self {
         Self {
             view: View::Server(name.into()),
+            profile: None,
             log_level,
         }
     }
 }
 
-/// A client on a pipe: its view, and the directory that it works in.
+/// A client on a pipe: its endpoint, and the directory that it works in.
 #[derive(Debug, Clone)]
 pub struct Client {
-    view: View,
+    endpoint: Endpoint,
     directory: Option<PathBuf>,
 }
 
@@ -65,7 +69,18 @@ impl Client {
     /// A client with this view, in the directory of this process.
     pub fn here(view: View) -> Self {
         let directory = std::env::current_dir().ok();
-        Self { view, directory }
+        Self {
+            endpoint: view.into(),
+            directory,
+        }
+    }
+
+    /// Checks that the configuration has the client's profile.
+    fn check_profile(&self, config: &Config) -> Result<(), Error> {
+        match &self.endpoint.profile {
+            Some(name) if !config.profiles.contains_key(&**name) => Err(no_profile(name)),
+            _ => Ok(()),
+        }
     }
 
     /// The directory, as it is sent to the gateway.
@@ -81,7 +96,13 @@ impl Client {
 
 /// Connects to the running gateway, if there is one and it answers.
 pub async fn join(home: &Home, client: &Client) -> Option<(Reader, Writer)> {
-    join::connect(home, client).await.map(join::Link::into_ends)
+    let link = join::connect(home, client).await.ok()?;
+    link.map(join::Link::into_ends)
+}
+
+fn no_profile(name: &str) -> Error {
+    Error::new(format!("there is no profile `{name}`"))
+        .hint("`profiles` in switchboard.json lists the profiles")
 }
 
 fn parse_view(text: &str) -> Result<View, String> {
@@ -101,14 +122,17 @@ pub fn run(home: Home, args: &StdioArgs) -> Result<(), Error> {
         print::say("waiting for an MCP client on standard input; press Ctrl-D to quit");
     }
     let client = Client {
-        view: args.view.clone(),
+        endpoint: Endpoint {
+            profile: args.profile.as_deref().map(Arc::from),
+            view: args.view.clone(),
+        },
         directory: runtime::leave_directory()?,
     };
     runtime::block_on(async move {
         let until = Instant::now() + join::PATIENCE;
         loop {
             // There usually is one, and the attempt costs next to nothing.
-            if let Some(link) = join::connect(&home, &client).await {
+            if let Some(link) = join::connect(&home, &client).await? {
                 return join::relay(home, client, link).await;
             }
             home.create()?;
@@ -129,12 +153,13 @@ pub fn run(home: Home, args: &StdioArgs) -> Result<(), Error> {
 /// Runs the gateway, for the client on standard input and for clients that connect later.
 async fn be(home: Home, client: Client, lock: Lock) -> Result<(), Error> {
     let config = Config::load(home.config_file())?;
+    client.check_profile(&config)?;
     let hosted = Hosted::start(home, config, &client, lock)?;
     let (reader, writer) = pipes::open();
     let gateway = Arc::clone(&hosted.gateway);
     let serving = tokio::spawn(async move {
         let project = client.project();
-        let served = gateway.serve_pipe(client.view, project, reader, writer);
+        let served = gateway.serve_pipe(client.endpoint, project, reader, writer);
         if let Err(error) = served.await {
             tracing::debug!(%error, "The client's pipe closed early.");
         }

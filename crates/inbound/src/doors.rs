@@ -12,8 +12,8 @@ use hyper_util::rt::TokioIo;
 use switchboard_base::{
     actor::Door,
     audit::Actor,
-    caller::Principal,
-    view::{Face, View},
+    caller::{Principal, Realm},
+    view::{Endpoint, Face, View},
 };
 use switchboard_config::McpAuth;
 use switchboard_text::percent;
@@ -36,7 +36,7 @@ use crate::{
         sse,
         stall::StallGuard,
     },
-    inbound::Inbound,
+    inbound::{Inbound, NoProfile},
     peer::{Peer, Stranger},
     ports::Ports,
     problem::Problem,
@@ -144,15 +144,23 @@ async fn route(
             return sse_message(&inner.inbound, &name, principal, request).await;
         }
         Some((transport, rest)) => {
-            let Some(view) = view(rest) else {
-                let message = "there is no such MCP endpoint; try /mcp, /mcp/search, /mcp/direct or /mcp/s/NAME";
+            let Some(endpoint) = endpoint(rest) else {
+                let message = "there is no such MCP endpoint; try /mcp, /mcp/search, /mcp/direct, /mcp/s/NAME or /mcp/p/PROFILE";
                 return http::refuse(StatusCode::NOT_FOUND, code::INVALID_REQUEST, message);
             };
+            let realm = match inner.inbound.realm(principal, &endpoint) {
+                Ok(realm) => realm,
+                Err(error) => {
+                    let message = with_hint(&error, Some(NoProfile::HINT));
+                    return http::refuse(StatusCode::NOT_FOUND, code::INVALID_REQUEST, &message);
+                }
+            };
+            let view = endpoint.view;
             return match transport {
                 Transport::Streamable => {
-                    http::serve(&inner.inbound, view, visit.key, principal, request).await
+                    http::serve(&inner.inbound, view, visit.key, realm, request).await
                 }
-                Transport::Sse => open_sse(&inner.inbound, view, principal, &request),
+                Transport::Sse => open_sse(&inner.inbound, view, realm, &request),
             };
         }
     }
@@ -189,14 +197,14 @@ enum Transport {
 fn open_sse(
     inbound: &Arc<Inbound>,
     view: View,
-    principal: Principal,
+    realm: Realm,
     request: &Request<Incoming>,
 ) -> Response<Answer> {
     if *request.method() != Method::GET {
         // Newer clients try POST first, and use GET after this status.
         return http::status(StatusCode::METHOD_NOT_ALLOWED);
     }
-    sse::open(inbound, view, principal)
+    sse::open(inbound, view, realm)
 }
 
 async fn sse_message(
@@ -370,6 +378,20 @@ fn is_well_known(path: &str) -> bool {
     path == "/.well-known" || path.contains("/.well-known/")
 }
 
+/// The endpoint that such a path names: a view, alone or after `p/PROFILE`.
+fn endpoint(path: &str) -> Option<Endpoint> {
+    let Some(rest) = path.strip_prefix("p/") else {
+        return view(path).map(Endpoint::from);
+    };
+    let (profile, rest) = rest.split_once('/').unwrap_or((rest, ""));
+    let profile = percent::decode(profile)?;
+    (!profile.is_empty()).then_some(())?;
+    Some(Endpoint {
+        profile: Some((&*profile).into()),
+        view: view(rest)?,
+    })
+}
+
 /// The view that such a path names: the configured one, `search`, `direct`, or `s/NAME`.
 fn view(path: &str) -> Option<View> {
     match path.trim_end_matches('/') {
@@ -394,12 +416,21 @@ fn pipe(inner: &Inner, visit: &Visit, mut request: Request<Incoming>) -> Respons
         return Problem::new(StatusCode::UPGRADE_REQUIRED, message).into_answer();
     }
     let path = request.uri().path();
-    let Some(view) = view(path.strip_prefix(PIPE_PATH).unwrap_or_default()) else {
+    let Some(endpoint) = endpoint(path.strip_prefix(PIPE_PATH).unwrap_or_default()) else {
         return Problem::new(StatusCode::NOT_FOUND, "there is no such view")
             .hint("try `search`, `direct` or `s/NAME`")
             .into_answer();
     };
     let inbound = Arc::clone(&inner.inbound);
+    // The socket is only for the user who runs the gateway.
+    let realm = match inbound.realm(Principal::Owner, &endpoint) {
+        Ok(realm) => realm,
+        Err(error) => {
+            return Problem::new(StatusCode::NOT_FOUND, error.to_string())
+                .hint(NoProfile::HINT)
+                .into_answer();
+        }
+    };
     if inbound.core.lifecycle.is_stopping() {
         let message = "the gateway is stopping; reconnect to the next instance";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).into_answer();
@@ -427,7 +458,7 @@ fn pipe(inner: &Inner, visit: &Visit, mut request: Request<Incoming>) -> Respons
         let (reader, writer) = tokio::io::split(stream);
         let pipe = (Cursor::new(parts.read_buf).chain(reader), writer);
         let is_gone = || hangup.is_there();
-        let served = inbound.serve_pipe(view, project, pipe, is_gone);
+        let served = inbound.serve_pipe(realm, endpoint.view, project, pipe, is_gone);
         if let Err(error) = served.await {
             tracing::debug!(%error, "A pipe ended early.");
         }
@@ -468,6 +499,20 @@ mod tests {
             "/mcp/other",
         ] {
             assert_eq!(view(wrong), Some(None), "{wrong}");
+        }
+        let endpoint = |path| under(path, "/mcp").and_then(endpoint);
+        for (path, profile, of) in [
+            ("/mcp/p/work", "work", View::All(Face::Configured)),
+            ("/mcp/p/a%2Fb/", "a/b", View::All(Face::Configured)),
+            ("/mcp/p/work/direct", "work", View::All(Face::Direct)),
+            ("/mcp/p/work/s/files", "work", View::Server("files".into())),
+        ] {
+            let named = endpoint(path).unwrap();
+            assert_eq!(named.profile.as_deref(), Some(profile), "{path}");
+            assert_eq!(named.view, of, "{path}");
+        }
+        for wrong in ["/mcp/p", "/mcp/p/", "/mcp/p//direct", "/mcp/p/work/p/work"] {
+            assert_eq!(endpoint(wrong), None, "{wrong}");
         }
         assert_eq!(view("/mcpx"), None);
         assert_eq!(view("/api/v1/status"), None);

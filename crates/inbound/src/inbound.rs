@@ -7,7 +7,11 @@ use std::{
     time::SystemTime,
 };
 
-use switchboard_base::view::View;
+use switchboard_base::{
+    caller::{Principal, Realm},
+    error::cut,
+    view::{Endpoint, View},
+};
 use switchboard_core::{core::Core, session::Session};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -38,6 +42,16 @@ pub struct Inbound {
     listening: OnceLock<Listening>,
 }
 
+/// There is no profile with this name.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no profile `{}`", cut(.0))]
+pub struct NoProfile(Arc<str>);
+
+impl NoProfile {
+    /// Advice for the user, apart from the message.
+    pub const HINT: &str = "`profiles` in the configuration lists the profiles";
+}
+
 /// The address for HTTP.
 #[derive(Debug)]
 struct Listening {
@@ -61,10 +75,21 @@ impl Inbound {
         Some(inbound)
     }
 
+    /// The realm of a principal at an endpoint.
+    pub fn realm(&self, principal: Principal, endpoint: &Endpoint) -> Result<Realm, NoProfile> {
+        let find = |name: &Arc<str>| {
+            let profile = self.core.scopes.profile(name);
+            profile.ok_or_else(|| NoProfile(Arc::clone(name)))
+        };
+        let profile = endpoint.profile.as_ref().map(find).transpose()?;
+        Ok(Realm { principal, profile })
+    }
+
     /// Serves a client on a pipe until it leaves, or `is_gone` returns `true`, which is noticed
     /// even if nothing is read. `project` is the folder that it works in, if known.
     pub async fn serve_pipe(
         &self,
+        realm: Realm,
         view: View,
         project: Option<Arc<str>>,
         (reader, writer): (
@@ -75,7 +100,7 @@ impl Inbound {
     ) -> std::io::Result<()> {
         let _present = Present::new(self);
         let core = Arc::clone(&self.core);
-        pipe::serve(core, view, project, reader, writer, is_gone).await
+        pipe::serve(core, realm, view, project, reader, writer, is_gone).await
     }
 
     /// Counts a client as connected until the future completes.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use switchboard_base::{
-    caller::Caller,
+    caller::{Caller, Realm},
     error::Error,
     notifications::{News, NotificationQueue},
     view::View,
@@ -22,6 +22,7 @@ use tokio::sync::watch;
 #[derive(Debug)]
 pub(crate) struct Listening {
     core: Arc<Core>,
+    realm: Realm,
     view: View,
     id: Id,
     wanted: Wanted,
@@ -93,7 +94,7 @@ impl Listening {
         // Before the servers are asked, so that a change in between is reported.
         let mut changes = core.live_catalog.changes();
         changes.borrow_and_update();
-        let shown = ListFingerprints::now(core, &view);
+        let shown = ListFingerprints::now(core, caller.realm, &view);
         let notifications = Arc::new(NotificationQueue::of_stream(id.raw().clone()));
         if let View::Server(server) = &view
             && wants_more(&filter)
@@ -104,6 +105,7 @@ impl Listening {
         let opening = acknowledgement(&id, wanted, &honoured);
         Ok(Self {
             core: Arc::clone(core),
+            realm: caller.realm,
             view,
             id,
             wanted,
@@ -133,7 +135,7 @@ impl Listening {
                     if changed.is_err() {
                         return Some(self.end());
                     }
-                    let now = ListFingerprints::now(&core, &self.view);
+                    let now = ListFingerprints::now(&core, self.realm, &self.view);
                     for said in now.changes_since(self.shown) {
                         if self.wanted.has(said)
                             && let Some(news) = News::new(None, said, None)
@@ -198,7 +200,7 @@ async fn watch_all(
     let (mut watches, mut honoured) = (Vec::new(), Vec::new());
     let mut away: Option<Arc<Upstream>> = None;
     for uri in uris {
-        let Ok((upstream, own)) = locate_resource(core, view, &uri) else {
+        let Ok((upstream, own)) = locate_resource(core, caller.realm, view, &uri) else {
             continue;
         };
         let permitted = may_watch(core, caller, &upstream.name, &own).await;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use switchboard_base::caller::Principal;
+use switchboard_base::caller::Realm;
 use switchboard_catalog::Kind;
 use switchboard_client::{CacheHints, Raw};
 
@@ -75,8 +75,8 @@ struct Entries {
 struct Key {
     server: Arc<str>,
     uri: Arc<str>,
-    /// The principal that the entry belongs to; `None` if it is public.
-    principal: Option<Principal>,
+    /// The realm that the entry belongs to; `None` if it is public.
+    realm: Option<Realm>,
 }
 
 #[derive(Debug)]
@@ -91,23 +91,18 @@ const READS_BYTES: usize = 16 * 1024 * 1024;
 const READS_MAX: usize = 1_024;
 
 impl Reads {
-    /// The cached result, if this principal may still use it, and its remaining lifetime.
-    pub fn get(
-        &self,
-        server: &Arc<str>,
-        uri: &Arc<str>,
-        principal: Principal,
-    ) -> Option<(Raw, Duration)> {
+    /// The cached result, if this realm may still use it, and its remaining lifetime.
+    pub fn get(&self, server: &Arc<str>, uri: &Arc<str>, realm: Realm) -> Option<(Raw, Duration)> {
         let entries = self.0.lock();
         if entries.by_key.is_empty() {
             return None;
         }
         let now = Instant::now();
-        [None, Some(principal)].into_iter().find_map(|principal| {
+        [None, Some(realm)].into_iter().find_map(|realm| {
             let read = entries.by_key.get(&Key {
                 server: Arc::clone(server),
                 uri: Arc::clone(uri),
-                principal,
+                realm,
             })?;
             let left = read.until.checked_duration_since(now)?;
             Some((read.result.clone(), left))
@@ -125,7 +120,7 @@ impl Reads {
         generation: u64,
         server: &Arc<str>,
         uri: &Arc<str>,
-        principal: Principal,
+        realm: Realm,
         result: &Raw,
     ) {
         let size = result.as_bytes().len();
@@ -149,7 +144,7 @@ impl Reads {
         let key = Key {
             server: Arc::clone(server),
             uri: Arc::clone(uri),
-            principal: (!hints.public).then_some(principal),
+            realm: (!hints.public).then_some(realm),
         };
         let read = Read {
             // A copy, because the bytes of a frame would keep the whole receive buffer alive.
@@ -196,8 +191,9 @@ impl Entries {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use switchboard_base::caller::Principal;
 
-    const OWNER: Principal = Principal::Owner;
+    const OWNER: Realm = Realm::OWNER;
 
     fn result(scope: &str, ttl: u64) -> Raw {
         Raw::object([
@@ -207,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn private_results_are_cached_per_principal() {
+    fn private_results_are_cached_per_realm() {
         let reads = Reads::default();
         let (server, mine, ours): (Arc<str>, Arc<str>, Arc<str>) =
             ("s".into(), "x:mine".into(), "x:ours".into());
@@ -225,10 +221,10 @@ mod tests {
             OWNER,
             &result("public", 60_000),
         );
-        let has = |uri, principal| reads.get(&server, uri, principal).is_some();
+        let has = |uri, realm: Realm| reads.get(&server, uri, realm).is_some();
         assert!(has(&mine, OWNER) && has(&ours, OWNER));
-        assert!(!has(&mine, Principal::Anyone));
-        assert!(has(&ours, Principal::Anyone));
+        assert!(!has(&mine, Principal::Anyone.into()));
+        assert!(has(&ours, Principal::Anyone.into()));
         reads.changed("s", "x:ours#part");
         assert!(!has(&ours, OWNER) && has(&mine, OWNER));
         reads.forget("other");

@@ -71,6 +71,7 @@ fn config_keys(old: &Config, new: &Config) -> Vec<&'static str> {
         listen: _,
         view,
         servers: _,
+        profiles,
         auth,
         shutdown,
         wait,
@@ -87,6 +88,7 @@ fn config_keys(old: &Config, new: &Config) -> Vec<&'static str> {
     differing(&[
         ("view", *view != new.view),
         ("listen", old.listen_address() != new.listen_address()),
+        ("profiles", *profiles != new.profiles),
         ("auth", *auth != new.auth),
         ("shutdown", *shutdown != new.shutdown),
         ("waitTimeoutMs", *wait != new.wait),

@@ -152,6 +152,11 @@ impl LiveCatalog {
         self.changes.subscribe()
     }
 
+    /// Has clients compare their lists again, because what they see of the catalogue may have changed.
+    pub fn views_changed(&self) {
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+
     /// The pins of a server, which record its approved and held definitions. Waits until a judgement in
     /// progress has taken effect, so that no item is reported as held while it is still shown. Reads a file.
     pub fn pins(&self, name: &str, server: &Server) -> Pins {

@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use switchboard_base::{
     backchannel::Backchannel,
-    caller::{Caller, Principal},
+    caller::{Caller, Realm},
     tasks::related_task,
 };
 use switchboard_client::{Asked, ErrorObject, Raw};
@@ -128,10 +128,18 @@ pub struct Questions {
     last: AtomicU64,
     open: Mutex<FxHashMap<u64, Arc<Open>>>,
     changed: Notify,
-    /// A call of the owner has been made.
-    owned: AtomicBool,
+    users: Mutex<Users>,
     /// The client that last reported a change of its roots.
-    roots: Mutex<Option<(Principal, Backchannel)>>,
+    roots: Mutex<Option<(Realm, Backchannel)>>,
+}
+
+/// The realms that have made calls.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Users {
+    #[default]
+    None,
+    One(Realm),
+    Several,
 }
 
 /// A call in flight.
@@ -203,7 +211,7 @@ impl Questions {
 
     /// Registers a request for which no client or user can be asked. A question may still belong to it.
     pub(crate) fn open_mute(self: &Arc<Self>, caller: &Caller) -> CallQuestions {
-        self.note(caller.principal);
+        self.note(caller.realm);
         self.begin(caller, None, Raw::empty_object(), true)
     }
 
@@ -238,13 +246,12 @@ impl Questions {
     }
 
     /// Records the client that is asked for roots when no call determines it. The owner takes precedence over
-    /// other principals.
-    pub(crate) fn set_roots(&self, principal: Principal, backchannel: Backchannel) {
+    /// other realms.
+    pub(crate) fn set_roots(&self, realm: Realm, backchannel: Backchannel) {
         let mut roots = self.roots.lock();
-        let owned =
-            |roots: &(Principal, Backchannel)| roots.0 == Principal::Owner && roots.1.is_open();
-        if principal == Principal::Owner || !roots.as_ref().is_some_and(owned) {
-            *roots = Some((principal, backchannel));
+        let owned = |roots: &(Realm, Backchannel)| roots.0 == Realm::OWNER && roots.1.is_open();
+        if realm == Realm::OWNER || !roots.as_ref().is_some_and(owned) {
+            *roots = Some((realm, backchannel));
         }
     }
 
@@ -253,21 +260,24 @@ impl Questions {
         self.open.lock().is_empty()
     }
 
-    /// Records that this principal has made a call.
-    pub fn note(&self, principal: Principal) {
-        if principal == Principal::Owner && !self.owned.load(Relaxed) {
-            self.owned.store(true, Relaxed);
+    /// Records that this realm has made a call.
+    pub fn note(&self, realm: Realm) {
+        let mut users = self.users.lock();
+        match *users {
+            Users::None => *users = Users::One(realm),
+            Users::One(known) if known != realm => *users = Users::Several,
+            Users::One(_) | Users::Several => {}
         }
     }
 
-    /// Tests if a message that belongs to no call may concern this principal: all calls in flight must be
-    /// this principal's, and a message that may concern an earlier call of the owner is only for the owner.
-    pub fn may_concern(&self, principal: Principal) -> bool {
-        if self.is_for_owner(principal) {
+    /// Tests if a message that belongs to no call may concern this realm: all calls in flight must be its own,
+    /// and a message that may concern an earlier call of another realm is only for the owner.
+    pub fn may_concern(&self, realm: Realm) -> bool {
+        if self.may_be_for_others(realm) {
             return false;
         }
         let open = self.open.lock();
-        open.values().all(|call| call.caller.principal == principal)
+        open.values().all(|call| call.caller.realm == realm)
     }
 
     /// Finds the call that a question belongs to, among the calls that were in flight when it was read.
@@ -299,28 +309,29 @@ impl Questions {
     pub fn roots(&self) -> Option<Backchannel> {
         let roots = self.roots.lock();
         let known = roots.as_ref();
-        let (_, backchannel) = known.filter(|(principal, _)| !self.is_for_owner(*principal))?;
+        let (_, backchannel) = known.filter(|(realm, _)| !self.may_be_for_others(*realm))?;
         Some(backchannel.clone())
     }
 
-    /// Tests if messages that belong to no particular call are withheld from this principal, because they may
-    /// concern a call of the owner, even one that is over.
-    fn is_for_owner(&self, principal: Principal) -> bool {
-        principal != Principal::Owner && self.owned.load(Relaxed)
+    /// Tests if messages that belong to no particular call are withheld from this realm, because they may
+    /// concern a call of another one, even a call that is over.
+    fn may_be_for_others(&self, realm: Realm) -> bool {
+        let users = *self.users.lock();
+        realm != Realm::OWNER && users != Users::None && users != Users::One(realm)
     }
 
     /// The call that a question belongs to, if it can be determined, now or after a wait. It is one of the
     /// calls that were in flight when the question was read.
     ///
     /// A call that the server has answered is not the one. A call that ended in another way may have been,
-    /// and across principals even an answer proves nothing: a question of one principal's call is never put
-    /// to another principal.
+    /// and across realms even an answer proves nothing: a question of one realm's call is never put to
+    /// another realm.
     async fn owner(&self, candidates: &[(u64, Arc<Open>)]) -> Owner {
         let until = Instant::now() + AMBIGUOUS;
-        let mut principals = candidates.iter().map(|(_, call)| call.caller.principal);
-        let first = principals.next();
-        if principals.any(|other| Some(other) != first)
-            || first.is_some_and(|first| self.is_for_owner(first))
+        let mut realms = candidates.iter().map(|(_, call)| call.caller.realm);
+        let first = realms.next();
+        if realms.any(|other| Some(other) != first)
+            || first.is_some_and(|first| self.may_be_for_others(first))
         {
             return Owner::Several;
         }
@@ -393,10 +404,10 @@ impl Questions {
         let first = calls.first().map(|(_, call)| call.client());
         let is_one_call = calls.len() == 1;
         let is_one_client = calls.iter().all(|(_, call)| Some(call.client()) == first);
-        let mut principals = calls.iter().map(|(_, call)| call.caller.principal);
-        let principal = principals.next();
+        let mut realms = calls.iter().map(|(_, call)| call.caller.realm);
+        let realm = realms.next();
         let is_here = |(_, call): &(u64, Arc<Open>)| !call.away.load(Relaxed);
-        if principals.all(|other| Some(other) == principal) && calls.iter().any(is_here) {
+        if realms.all(|other| Some(other) == realm) && calls.iter().any(is_here) {
             calls.retain(is_here);
         }
         UnderWay {
@@ -462,8 +473,8 @@ fn only_one(calls: &[Arc<Open>]) -> Owner {
 impl Open {
     /// The client, as far as clients can be distinguished: two connections that identify themselves alike may
     /// be two programs.
-    fn client(&self) -> (u64, u64, Principal) {
-        (self.caller.key, self.caller.person, self.caller.principal)
+    fn client(&self) -> (u64, u64, Realm) {
+        (self.caller.key, self.caller.person, self.caller.realm)
     }
 
     /// Puts a question to the client, or to the user who answers in its place. After the end of the call the
@@ -558,6 +569,7 @@ pub fn unanswerable(question: &str) -> ErrorObject {
 
 #[cfg(test)]
 mod tests {
+    use switchboard_base::caller::Principal;
     use switchboard_wire::method;
 
     use super::*;
@@ -666,16 +678,16 @@ mod tests {
     #[test]
     fn messages_for_the_owner_are_withheld_from_strangers() {
         let questions = Arc::new(Questions::default());
-        assert!(questions.may_concern(Principal::Anyone));
-        questions.note(Principal::Anyone);
+        assert!(questions.may_concern(Principal::Anyone.into()));
+        questions.note(Principal::Anyone.into());
         let stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
-        assert!(questions.may_concern(Principal::Anyone));
-        assert!(!questions.may_concern(Principal::Owner));
+        assert!(questions.may_concern(Principal::Anyone.into()));
+        assert!(!questions.may_concern(Principal::Owner.into()));
         drop(stranger);
         // From the owner's first call on, also between calls.
-        questions.note(Principal::Owner);
-        assert!(questions.may_concern(Principal::Owner));
-        assert!(!questions.may_concern(Principal::Anyone));
+        questions.note(Principal::Owner.into());
+        assert!(questions.may_concern(Principal::Owner.into()));
+        assert!(!questions.may_concern(Principal::Anyone.into()));
     }
 
     /// The server may ask before the response with the task is processed.
@@ -757,7 +769,7 @@ mod tests {
         let _stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
         let owner = questions.owner(&questions.under_way().candidates).await;
         assert!(matches!(owner, Owner::Call(_)));
-        questions.note(Principal::Owner);
+        questions.note(Principal::Owner.into());
         let owner = questions.owner(&questions.under_way().candidates).await;
         assert!(matches!(owner, Owner::Several));
     }

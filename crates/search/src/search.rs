@@ -127,9 +127,10 @@ impl Index {
     fn admitted<'a>(&'a self, query: &'a Query<'_>) -> impl Iterator<Item = usize> + 'a {
         let parts = self.parts().iter();
         let parts = parts.filter(|part| query.filter.admits_server(part.segment.server()));
-        parts.flat_map(|part| {
-            let tools = part.segment.tools().iter().enumerate();
-            let tools = tools.filter(|(_, tool)| query.filter.admits(tool));
+        parts.flat_map(move |part| {
+            let (server, tools) = (part.segment.server(), part.segment.tools());
+            let tools = tools.iter().enumerate();
+            let tools = tools.filter(move |(_, tool)| query.filter.admits(server, tool));
             tools.map(|(at, _)| part.start + at)
         })
     }

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use axum::{Json, extract::State};
-use switchboard_base::time;
+use switchboard_base::{time, view::Endpoint};
 use switchboard_core::session::Session;
 use switchboard_rest::status::{Client, Clients};
 
@@ -12,11 +12,19 @@ use crate::admin::Admin;
 /// The most clients in one response.
 const LISTED_MAX: usize = 1_000;
 
-fn client(session: &Session) -> Client {
+fn client(admin: &Admin, session: &Session) -> Client {
     let caller = &session.caller;
+    let scopes = &admin.core.scopes;
+    let endpoint = Endpoint {
+        profile: caller
+            .realm
+            .profile
+            .and_then(|profile| scopes.name(profile)),
+        view: session.view.clone(),
+    };
     Client {
         name: caller.shown().to_string(),
-        view: session.view.place().into_owned(),
+        view: endpoint.place(),
         revision: session.about().revision.as_str().to_owned(),
         transport: if caller.holder.is_web {
             "http"
@@ -39,7 +47,10 @@ pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Json<Clients> {
     sessions.truncate(LISTED_MAX);
     let others = admin.inbound.clients().saturating_sub(sessions.len());
     Json(Clients {
-        clients: sessions.iter().map(|session| client(session)).collect(),
+        clients: sessions
+            .iter()
+            .map(|session| client(&admin, session))
+            .collect(),
         others: others as u64,
         silent: silent.len() as u64,
     })

@@ -11,7 +11,8 @@ use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 use switchboard_config::{
     Approvals, Budget, Config, Guard, Inherit, McpAuth, MemoryTools, Network, Notify, Prices,
-    Provider, ProviderKind, RemoteKind, Route, Server, Start, Transport, View, is_pasted_value,
+    Profile, Provider, ProviderKind, RemoteKind, Route, Server, Start, ToolPattern, Transport,
+    is_pasted_value,
 };
 use switchboard_inbound::problem::{Problem, configuration, refuse_if_stopping};
 use switchboard_redact::origin;
@@ -44,6 +45,30 @@ fn shown(admin: &Admin) -> status::Config {
     }
 }
 
+fn profile(profile: &Profile) -> Value {
+    let Profile {
+        servers,
+        allow,
+        deny,
+        view,
+        approvals,
+    } = profile;
+    let texts =
+        |patterns: &[ToolPattern]| -> Value { patterns.iter().map(ToString::to_string).collect() };
+    let tools = sparse([
+        ("allow", allow.as_deref().map(texts)),
+        ("deny", (!deny.is_empty()).then(|| texts(deny))),
+    ]);
+    let tools = (!tools.is_empty()).then(|| Value::from(tools));
+    let shown = sparse([
+        ("servers", servers.as_ref().map(|servers| json!(servers))),
+        ("tools", tools),
+        ("view", view.map(|view| view.as_str().into())),
+        ("approvals", approvals.map(|guard| guard.as_str().into())),
+    ]);
+    shown.into()
+}
+
 /// The configuration under the keys of the file. The destructuring makes sure that every new key is
 /// considered here.
 fn without_secrets(config: &Config) -> Value {
@@ -51,6 +76,7 @@ fn without_secrets(config: &Config) -> Value {
         listen: _,
         view,
         servers,
+        profiles,
         auth,
         shutdown,
         wait,
@@ -65,14 +91,15 @@ fn without_secrets(config: &Config) -> Value {
         .iter()
         .map(|(name, server)| (name.clone(), server_without_secrets(server)))
         .collect();
+    let profiles: Map<_, _> = profiles
+        .iter()
+        .map(|(name, one)| (name.clone(), profile(one)))
+        .collect();
     json!({
         "listen": config.listen_address().to_string(),
-        "view": match view {
-            View::Auto => "auto",
-            View::Search => "search",
-            View::Direct => "direct",
-        },
+        "view": view.as_str(),
         "mcpServers": servers,
+        "profiles": profiles,
         "waitTimeoutMs": ms(*wait),
         "approvals": asking(approvals),
         "sampling": sparse([

@@ -35,6 +35,7 @@ pub(super) async fn search(
         server,
         read_only: question.read_only,
         trusted: question.trusted,
+        within: None,
         explain: question.explain,
     };
     let found = core.finder.find(wish).await?;

@@ -8,8 +8,8 @@ use super::look::Look;
 use super::rule::{Action, Rule};
 use super::{RuleRef, Verdict};
 
-/// The calls that need approval if no rule matches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The calls that need approval if no rule matches, from the fewest to all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Guard {
     /// No calls.

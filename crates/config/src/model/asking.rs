@@ -59,7 +59,7 @@ pub enum Route {
 }
 
 /// The tool calls that need approval if no rule matches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Guard {
     /// Only calls that match a rule; `"rules"` for all servers, `"never"` for one.
     #[default]

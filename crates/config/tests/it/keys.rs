@@ -14,6 +14,12 @@ const SAMPLES: &[(&str, &str)] = &[
     ("listen", r#""127.0.0.1:1""#),
     ("view", r#""direct""#),
     ("mcpServers", r#"{"new": {"command": "x"}}"#),
+    ("profiles", r#"{"new": {"servers": ["s"]}}"#),
+    ("profiles.*.servers", r#"["other"]"#),
+    ("profiles.*.tools.allow", r#"["other:*"]"#),
+    ("profiles.*.tools.deny", r#"["other:*"]"#),
+    ("profiles.*.view", r#""direct""#),
+    ("profiles.*.approvals", r#""all""#),
     ("waitTimeoutMs", "1"),
     ("approvals.shortTimeoutMs", "1"),
     ("approvals.longTimeoutMs", "1"),
@@ -107,6 +113,7 @@ fn bases() -> [Value; 3] {
     let base = |server: Value| {
         json!({
             "mcpServers": {"s": server},
+            "profiles": {"s": {}},
             "approvals": {"webhook": {"url": "http://a", "secret": "s"}},
             "sampling": {"provider": {"kind": "openai", "model": "m", "prices": {"input": 1, "output": 2}}},
         })
@@ -207,11 +214,16 @@ fn ignored_key_changes_nothing() {
     }
 }
 
+/// Tests if a key is a map whose entries the bases have.
+fn is_map(path: &str) -> bool {
+    matches!(path, "mcpServers" | "profiles")
+}
+
 #[test]
 fn documented_defaults_are_correct() {
     let mut checked = 0;
     for (path, property) in all() {
-        let Some(default) = property.get("default").filter(|_| path != "mcpServers") else {
+        let Some(default) = property.get("default").filter(|_| !is_map(&path)) else {
             continue;
         };
         let mut fitting = 0;

@@ -225,7 +225,8 @@ fn read(config: &Config) -> Result<Rules, String> {
         .map_err(|error| with_hint(&error, error.hint()))
 }
 
-const fn guard_of(wanted: Wanted) -> Guard {
+/// The guard that a setting stands for.
+pub(crate) const fn guard_of(wanted: Wanted) -> Guard {
     match wanted {
         Wanted::Rules => Guard::Never,
         Wanted::Destructive => Guard::Destructive,

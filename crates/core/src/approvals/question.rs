@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
 use switchboard_approvals::{Ask, Holder, Kind, Patience, form::Form, rules::digest};
-use switchboard_base::caller::{Caller, Principal};
+use switchboard_base::caller::Caller;
 use switchboard_client::Raw;
 use switchboard_config::Approvals as Settings;
 use switchboard_text::hex;
@@ -35,19 +35,15 @@ impl About {
             .as_ref()
             .map(|caller| Arc::clone(&caller.client));
         let tool = self.tool.as_deref().unwrap_or_default();
-        // An answer for one principal does not hold for another, even under the same client name.
-        let principal = match self.caller.as_ref().map(|caller| caller.principal) {
-            None => "",
-            Some(Principal::Owner) => "owner",
-            Some(Principal::Anyone) => "anyone",
-        };
+        // An answer for one realm does not hold for another, even under the same client name.
+        let realm = self.caller.as_ref().map(|caller| caller.realm.to_string());
         let mut hash = Sha256::new();
         for part in [
             kind.as_str(),
             &self.server,
             tool,
             client.as_deref().unwrap_or_default(),
-            principal,
+            realm.as_deref().unwrap_or_default(),
             self.client_info.as_ref().map_or("", Raw::as_str),
             self.project().unwrap_or_default(),
         ]

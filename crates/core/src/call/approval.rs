@@ -12,7 +12,7 @@ use std::{
 use switchboard_approvals::{
     Ask, Outcome,
     broker::REQUEST_BYTES,
-    rules::{Action, Case, Kind, Verdict},
+    rules::{Action, Case, Guard, Kind, Verdict},
 };
 use switchboard_base::{
     audit::Event,
@@ -83,7 +83,6 @@ impl CallContext<'_> {
                 return Err(Error::Refused(refused()));
             }
         }
-        let approvals = &self.core.approvals;
         let Some(kind) = kind_of(&outgoing.method, outgoing.params.as_ref()) else {
             if is_foreign(&outgoing.method) {
                 let (upstream, params) = (self.upstream, outgoing.params.as_ref());
@@ -92,7 +91,7 @@ impl CallContext<'_> {
             }
             return Ok(plain);
         };
-        if approvals.policy().is_quiet(kind) {
+        if is_quiet(self.core, self.caller, kind) {
             return Ok(plain);
         }
         // Boxed, like every path that few calls take.
@@ -120,7 +119,7 @@ impl CallContext<'_> {
             kind,
             arguments: arguments.as_ref(),
             annotations: hints(definition.as_ref()),
-            ..case(self.caller, server, &subject)
+            ..case(self.core, self.caller, server, &subject)
         };
         let verdict = self
             .core
@@ -450,7 +449,7 @@ pub async fn may_watch(
     server: &Arc<str>,
     uri: &str,
 ) -> Result<(), Error> {
-    if core.approvals.policy().is_quiet(Kind::Resource) {
+    if is_quiet(core, caller, Kind::Resource) {
         return Ok(());
     }
     until_rules_are_known(core, server, uri, "watched").await?;
@@ -486,8 +485,9 @@ pub async fn may_watch(
 /// Tests if a client that watches a resource may be notified that this one, possibly a part of it,
 /// has changed.
 pub(crate) fn may_hear(core: &Core, caller: &Caller, server: &str, uri: &str) -> bool {
-    core.approvals.policy().is_quiet(Kind::Resource)
-        || judged_resource(core, caller, server, uri).action == Action::Allow
+    core.permits_server(caller.realm, server)
+        && (is_quiet(core, caller, Kind::Resource)
+            || judged_resource(core, caller, server, uri).action == Action::Allow)
 }
 
 pub(super) fn judged_resource(core: &Core, caller: &Caller, server: &str, uri: &str) -> Verdict {
@@ -495,7 +495,7 @@ pub(super) fn judged_resource(core: &Core, caller: &Caller, server: &str, uri: &
     let case = Case {
         kind: Kind::Resource,
         arguments: Some(&arguments),
-        ..case(caller, server, uri)
+        ..case(core, caller, server, uri)
     };
     let approvals = &core.approvals;
     approvals.policy().judge(&case, approvals.now())
@@ -543,8 +543,25 @@ pub(super) async fn until_rules_are_known(
     })
 }
 
-pub(super) fn case<'a>(caller: &'a Caller, server: &'a str, name: &'a str) -> Case<'a> {
+/// Returns `true` if no request of this kind by this caller needs to be judged.
+pub(super) fn is_quiet(core: &Core, caller: &Caller, kind: Kind) -> bool {
+    core.approvals.policy().is_quiet(kind) && guard(core, caller) == Guard::Never
+}
+
+/// The guard of the caller's profile. Without its profile, a caller has no rights.
+fn guard(core: &Core, caller: &Caller) -> Guard {
+    let scope = core.scopes.of(caller.realm);
+    scope.map_or(Guard::All, |scope| scope.guard())
+}
+
+pub(super) fn case<'a>(
+    core: &Core,
+    caller: &'a Caller,
+    server: &'a str,
+    name: &'a str,
+) -> Case<'a> {
     Case {
+        guard: guard(core, caller),
         client: &caller.client,
         session: caller.session(),
         project: caller.project.as_deref(),

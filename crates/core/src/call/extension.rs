@@ -15,7 +15,7 @@ use switchboard_outbound::upstream::Upstream;
 use switchboard_wire::Era;
 
 use super::CallContext;
-use super::approval::{case, judged_resource, record_denied, until_rules_are_known};
+use super::approval::{case, is_quiet, judged_resource, record_denied, until_rules_are_known};
 use crate::{approvals::policy::hints, core::Core};
 
 /// Checks that a client may send this to a server.
@@ -35,35 +35,39 @@ pub(crate) async fn may_pass(
 ) -> Result<(), Error> {
     let server = &upstream.name;
     let live_catalog = &core.live_catalog;
-    core.may_use(upstream, None)?;
+    let scope = core.scopes.of(caller.realm)?;
+    core.may_use(&scope, upstream, None)?;
     let plain = plain(method);
     let tools = &upstream.settings().tools;
-    if !tools.permits(method) || tools.denies(&plain) {
+    let is_hidden = |method: &str| !scope.permits(Item::Tool, server, method);
+    if !tools.permits(method)
+        || tools.denies(&plain)
+        || is_hidden(method)
+        || scope.denies(server, &plain)
+    {
         return Err(Error::method_not_found(method));
     }
     let named = Named::read(params)?;
     if let Some(uri) = &named.uri {
-        core.may_use(upstream, Some((Item::Resource, uri)))?;
+        core.may_use(&scope, upstream, Some((Item::Resource, uri)))?;
     }
     let mut items = Vec::new();
     for kind in [Item::Tool, Item::Prompt] {
         let Some(name) = &named.name else { break };
         // A server may ignore letter case.
         for known in live_catalog.offered_as(server, kind, name) {
-            if !live_catalog.lists(server, kind, &known) {
-                // Held back, or hidden by the settings.
+            if !live_catalog.lists(server, kind, &known) || !scope.permits(kind, server, &known) {
+                // Held back, or hidden by the settings or the profile.
                 let message = format!("server `{server}` offers nothing named `{}`", cut(name));
                 return Err(Error::invalid_params(message));
             }
             items.push((kind, known));
         }
     }
-    let policy = core.approvals.policy();
     let all = [Kind::ToolCall, Kind::Resource, Kind::Prompt];
-    if all.into_iter().all(|kind| policy.is_quiet(kind)) {
+    if all.into_iter().all(|kind| is_quiet(core, caller, kind)) {
         return Ok(());
     }
-    drop(policy);
     until_rules_are_known(core, server, method, "called").await?;
     let judge = |case: &Case<'_>| {
         let approvals = &core.approvals;
@@ -72,7 +76,7 @@ pub(crate) async fn may_pass(
     let judge_method = |method| {
         let of_method = Case {
             arguments: params,
-            ..case(caller, server, method)
+            ..case(core, caller, server, method)
         };
         judge(&of_method)
     };
@@ -91,7 +95,7 @@ pub(crate) async fn may_pass(
             },
             arguments: named.arguments.as_ref(),
             annotations: hints(definition.as_ref()),
-            ..case(caller, server, name)
+            ..case(core, caller, server, name)
         };
         verdicts.push((name, judge(&of_name)));
     }

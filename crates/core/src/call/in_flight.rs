@@ -126,7 +126,7 @@ impl InFlight {
         } = context;
         let patience = upstream.request_timeout();
         let questions = &upstream.questions;
-        questions.note(context.caller.principal);
+        questions.note(context.caller.realm);
         let questions = (live.era() == Era::Legacy)
             .then(|| questions.open(context.caller, context.tool(), context.capabilities()));
         if let Some(questions) = questions

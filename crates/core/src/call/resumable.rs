@@ -8,7 +8,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use switchboard_base::{caller::Caller, error::Error, view::View};
+use switchboard_base::{
+    caller::{Caller, Realm},
+    error::Error,
+    view::View,
+};
 use switchboard_client::Raw;
 use switchboard_outbound::upstream::Upstream;
 use tokio::{
@@ -53,6 +57,7 @@ pub(super) async fn carry(
     let waits = Waits {
         core,
         upstream,
+        realm: caller.realm,
         view: outgoing.view,
         ticket: &|| super::ticket(caller, upstream, &outgoing),
     };
@@ -117,6 +122,7 @@ pub(super) async fn carry(
 struct Waits<'a> {
     core: &'a Arc<Core>,
     upstream: &'a Arc<Upstream>,
+    realm: Realm,
     view: &'a View,
     ticket: &'a (dyn Fn() -> ResumeKey + Sync),
 }
@@ -153,7 +159,7 @@ impl Waits<'_> {
             ("resultType", Raw::string("input_required")),
             ("requestState", Raw::string(state)),
         ]);
-        translate::modern(answer, || handshake::info(self.core, self.view))
+        translate::modern(answer, || handshake::info(self.core, self.realm, self.view))
     }
 }
 

@@ -120,7 +120,7 @@ async fn put(
     };
     let params = asked.params.clone().map(|params| match &to_person {
         Some(_) => params,
-        None => tasks::expose_related(params, &core.signer, owner.caller.principal, server),
+        None => tasks::expose_related(params, &core.signer, owner.caller.realm, server),
     });
     let (reply, answer) = oneshot::channel();
     let is_taken = Arc::new(AtomicBool::new(false));

@@ -14,7 +14,7 @@ use switchboard_outbound::{live::Live, upstream::Upstream};
 use switchboard_wire::Notification;
 use tokio::time::timeout;
 
-use super::{Dispatch, part};
+use super::Dispatch;
 use crate::{call::extension::may_pass, core::Core, translate};
 
 /// The most bytes of the parameters of a notification to a server.
@@ -35,7 +35,7 @@ impl Dispatch<'_> {
         if !is_foreign(&method) {
             return Err(unknown);
         }
-        let part = part(self.core, server).await?;
+        let part = self.part(server).await?;
         if !part.offers().capabilities.as_ref().is_some_and(declares) {
             return Err(unknown);
         }
@@ -59,7 +59,8 @@ pub fn hand_on(core: &Arc<Core>, view: &View, caller: &Caller, guest: Guest, tol
     {
         return;
     }
-    let Some(upstream) = core.upstream(server) else {
+    let scope = core.scopes.of(caller.realm);
+    let Ok(upstream) = scope.and_then(|scope| core.upstream_in(&scope, server)) else {
         return;
     };
     if upstream.lives().next().is_none() {
@@ -97,8 +98,8 @@ async fn move_one(core: &Core, upstream: &Upstream, told: Told) -> Option<()> {
     passing.await.ok()?;
     let _place = upstream.limiter.acquire(caller.key).ok()?.await;
     let live = connection(upstream, &guest)?;
-    // A question that this leads to must not reach a client of another principal.
-    upstream.questions.note(caller.principal);
+    // A question that this leads to must not reach a client of another realm.
+    upstream.questions.note(caller.realm);
     let params = match guest {
         Guest::Modern => translate::request(params, &guest, live.era(), false),
         Guest::Legacy { .. } => params,

@@ -7,7 +7,13 @@ use std::{
 };
 
 use serde::Deserialize;
-use switchboard_base::{caller::Principal, error::Error, health::Reason, tasks, view::View};
+use switchboard_base::{
+    caller::{Principal, Realm},
+    error::Error,
+    health::Reason,
+    tasks,
+    view::View,
+};
 use switchboard_client::{Raw, throttle::Limited};
 use switchboard_config::Config;
 use switchboard_outbound::builtin;
@@ -121,7 +127,7 @@ impl Dispatch<'_> {
             return Ok(self.shown(server, result, own_bytes, structured).await);
         }
         if let Some(upstream) = self.core.upstream(server) {
-            upstream.begun.add(self.caller.principal, &result);
+            upstream.begun.add(self.caller.realm, &result);
         }
         let task = self.expose_tasks(server, result);
         Box::pin(self.deliver_task(server, task)).await
@@ -186,10 +192,10 @@ impl Dispatch<'_> {
             return result;
         }
         let core = Arc::clone(self.core);
-        let principal = self.caller.principal;
+        let realm = self.caller.realm;
         let whole = result.clone();
         let tool = self.reading_tool();
-        let cutting = move || cut(&core, principal, tool, &result, &budget, structured);
+        let cutting = move || cut(&core, realm, tool, &result, &budget, structured);
         match tokio::task::spawn_blocking(cutting).await {
             Ok(Some(cut)) => cut,
             Ok(None) | Err(_) => whole,
@@ -210,11 +216,11 @@ impl Dispatch<'_> {
         };
         let budget = self.budget(None, None);
         let core = Arc::clone(self.core);
-        let (principal, tool) = (self.caller.principal, self.reading_tool());
+        let (realm, tool) = (self.caller.realm, self.reading_tool());
         let reading = tokio::task::spawn_blocking(move || {
-            let results = core.results.of(principal);
+            let results = core.results.of(realm.principal);
             let store = results.store(&core.config.load());
-            let kept = store.get(owner(principal), &asked.id, SystemTime::now())?;
+            let kept = store.get(&realm.to_string(), &asked.id, SystemTime::now())?;
             let page = kept.read(asked.offset, asked.limit, &budget);
             Ok::<_, switchboard_results::StoreError>(page.to_result(Reader { tool, id: &id }))
         });
@@ -227,7 +233,7 @@ impl Dispatch<'_> {
 
     /// The name under which the agent calls the tool that reads on.
     fn reading_tool(&self) -> &'static str {
-        if menu::is_shown(self.core, self.view) {
+        if menu::is_shown(self.core, &self.scope, self.view) {
             builtin::READ_RESULT
         } else {
             builtin::READ_RESULT_EXPOSED
@@ -256,7 +262,7 @@ impl Dispatch<'_> {
 /// The part of a result to show; `None` to show all of it.
 fn cut(
     core: &Core,
-    principal: Principal,
+    realm: Realm,
     tool: &str,
     result: &Raw,
     budget: &Budget,
@@ -265,9 +271,13 @@ fn cut(
     let Fit::Cut(cut) = fit(result, budget, structured) else {
         return None;
     };
-    let results = core.results.of(principal);
+    let results = core.results.of(realm.principal);
     let store = results.store(&core.config.load());
-    match store.put(owner(principal), Arc::clone(cut.kept()), SystemTime::now()) {
+    match store.put(
+        &realm.to_string(),
+        Arc::clone(cut.kept()),
+        SystemTime::now(),
+    ) {
         Ok(id) => Some(cut.shown(Some(Reader { tool, id: &id }))),
         Err(error) => {
             static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
@@ -276,13 +286,5 @@ fn cut(
             });
             None
         }
-    }
-}
-
-/// The owner of a principal's results in the store.
-fn owner(principal: Principal) -> &'static str {
-    match principal {
-        Principal::Owner => "owner",
-        Principal::Anyone => "anyone",
     }
 }

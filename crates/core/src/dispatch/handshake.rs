@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use switchboard_base::{
     apps,
-    caller::negotiate,
-    error::{Error, cut},
+    caller::{Realm, negotiate},
+    error::Error,
     tasks,
     view::View,
 };
@@ -40,7 +40,12 @@ const MENU_INSTRUCTIONS: usize = 1_024;
 pub const SAID_BYTES: usize = 64 * 1024;
 
 /// The response to `initialize`.
-pub fn initialize(core: &Core, view: &View, params: Option<&Raw>) -> Result<Raw, ErrorObject> {
+pub fn initialize(
+    core: &Core,
+    realm: Realm,
+    view: &View,
+    params: Option<&Raw>,
+) -> Result<Raw, ErrorObject> {
     let said = |name: &str| {
         let said = params.and_then(|params| params.member(name));
         said.map_or(0, |said| said.as_bytes().len())
@@ -53,8 +58,8 @@ pub fn initialize(core: &Core, view: &View, params: Option<&Raw>) -> Result<Raw,
         return Err(ErrorObject::new(code::INVALID_PARAMS, message));
     }
     let revision = negotiate(params);
-    let introduction =
-        introduce(core, view, revision).map_err(|failure| failure.into_error(Era::Legacy))?;
+    let introduction = introduce(core, realm, view, revision)
+        .map_err(|failure| failure.into_error(Era::Legacy))?;
     let mut members = vec![
         ("protocolVersion", Raw::string(revision.as_str())),
         ("capabilities", introduction.capabilities),
@@ -66,8 +71,8 @@ pub fn initialize(core: &Core, view: &View, params: Option<&Raw>) -> Result<Raw,
 }
 
 /// The response to `server/discover`.
-pub(crate) fn discover(core: &Core, view: &View) -> Result<Raw, Error> {
-    let introduction = introduce(core, view, Revision::LATEST)?;
+pub(crate) fn discover(core: &Core, realm: Realm, view: &View) -> Result<Raw, Error> {
+    let introduction = introduce(core, realm, view, Revision::LATEST)?;
     let versions = Revision::ALL.map(|revision| Raw::string(revision.as_str()));
     let mut members = vec![
         ("supportedVersions", Raw::array(versions)),
@@ -86,9 +91,9 @@ pub(crate) fn discover(core: &Core, view: &View) -> Result<Raw, Error> {
 
 /// The server info in results of this view: the server's own in a view of one server, if known,
 /// else the gateway's.
-pub(crate) fn info(core: &Core, view: &View) -> Raw {
+pub(crate) fn info(core: &Core, realm: Realm, view: &View) -> Raw {
     let of_server = |name: &str| {
-        let catalog = core.live_catalog.catalog();
+        let catalog = core.scopes.of(realm).ok()?.catalog(&core.live_catalog);
         catalog.server(name)?.offers().server_info.clone()
     };
     match view {
@@ -97,11 +102,17 @@ pub(crate) fn info(core: &Core, view: &View) -> Raw {
     }
 }
 
-fn introduce(core: &Core, view: &View, client: Revision) -> Result<Introduction, Error> {
-    let catalog = core.live_catalog.catalog();
+fn introduce(
+    core: &Core,
+    realm: Realm,
+    view: &View,
+    client: Revision,
+) -> Result<Introduction, Error> {
+    let scope = core.scopes.of(realm)?;
+    let catalog = scope.catalog(&core.live_catalog);
     let View::Server(name) = view else {
         let parts: Vec<_> = catalog.servers().collect();
-        let instructions = if menu::is_shown(core, view) {
+        let instructions = if menu::is_shown(core, &scope, view) {
             Some(menu_instructions(&parts))
         } else {
             all_instructions(&parts)
@@ -113,15 +124,12 @@ fn introduce(core: &Core, view: &View, client: Revision) -> Result<Introduction,
             meta: None,
         });
     };
-    if core.upstream(name).is_none() {
-        let message = format!("there is no server `{}`", cut(name));
-        return Err(Error::invalid_params(message));
-    }
+    core.upstream_in(&scope, name)?;
     let offers = catalog.server(name).map(|part| Arc::clone(part.offers()));
     let offers = offers.as_deref();
     Ok(Introduction {
         capabilities: capabilities(offers, client),
-        server_info: info(core, view),
+        server_info: info(core, realm, view),
         meta: offers.and_then(|offers| offers.meta.clone()),
         instructions: offers
             .and_then(|offers| offers.instructions.as_deref())

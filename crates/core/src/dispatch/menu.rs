@@ -24,6 +24,7 @@ use super::{Dispatch, text};
 use crate::{
     core::Core,
     finder::{LANGUAGE, ToolQuery},
+    scope::Scope,
     tool_result::{self, Detail},
     translate,
 };
@@ -58,17 +59,20 @@ pub(super) fn part() -> &'static ServerPart {
 
 /// Tests if a client of this view is shown the menu rather than every tool. Under `auto` it is,
 /// once all tools together are more than an agent should carry in its context.
-pub(crate) fn is_shown(core: &Core, view: &View) -> bool {
+pub(crate) fn is_shown(core: &Core, scope: &Scope, view: &View) -> bool {
     match view {
         View::Server(_) | View::All(Face::Direct) => false,
         View::All(Face::Search) => true,
-        View::All(Face::Configured) => match core.config.load().view {
-            switchboard_config::View::Direct => false,
-            switchboard_config::View::Search => true,
-            switchboard_config::View::Auto => {
-                is_large(&core.config.load(), &core.live_catalog.catalog())
+        View::All(Face::Configured) => {
+            let config = core.config.load();
+            match scope.view().unwrap_or(config.view) {
+                switchboard_config::View::Direct => false,
+                switchboard_config::View::Search => true,
+                switchboard_config::View::Auto => {
+                    is_large(&config, &scope.catalog(&core.live_catalog))
+                }
             }
-        },
+        }
     }
 }
 
@@ -141,7 +145,7 @@ impl Dispatch<'_> {
         let limit = limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);
         let core = self.core;
         if let Some(server) = &asked.server
-            && self.core.upstream(server).is_none()
+            && self.upstream(server).is_err()
         {
             return Ok(self.no_server(server));
         }
@@ -155,6 +159,7 @@ impl Dispatch<'_> {
             limit,
             server: asked.server,
             read_only: asked.read_only.unwrap_or_default(),
+            within: (!self.scope.is_everything()).then(|| Arc::clone(&self.catalog())),
             ..ToolQuery::default()
         };
         let found: Found = core.finder.find(wish).await?;
@@ -162,7 +167,7 @@ impl Dispatch<'_> {
             let feedback = &core.finder.feedback;
             feedback.asked(self.caller.person, &asked.query, &found.hits);
         }
-        let catalog = core.live_catalog.catalog_full();
+        let catalog = Arc::clone(&self.catalog());
         let detail = asked.detail.unwrap_or_default();
         // Schemas may be long, and there may be fifty of them.
         let writing = move || tool_result::found(&catalog, &found, limit, detail);
@@ -176,7 +181,7 @@ impl Dispatch<'_> {
             return Ok(wrong);
         }
         let name = text(&arguments, "name")?;
-        let catalog = self.core.live_catalog.catalog();
+        let catalog = self.catalog();
         Ok(match for_models(&catalog, &name) {
             Some(tool) => tool_result::described(&catalog, &tool),
             None => self.held(&name).unwrap_or_else(|| no_tool(&catalog, &name)),
@@ -241,24 +246,23 @@ impl Dispatch<'_> {
     async fn find_named(&self, name: &str) -> Result<(Arc<str>, Arc<str>), Raw> {
         let live_catalog = &self.core.live_catalog;
         let known = {
-            let catalog = live_catalog.catalog();
+            let catalog = self.catalog();
             for_models(&catalog, name).map(|tool| (tool.server().clone(), tool.name().into()))
         };
         if let Some(known) = known {
             return Ok(known);
         }
-        let server = split(name, |server| self.core.upstream(server).is_some());
-        if let Some((server, tool)) = server {
+        if let Some((server, tool)) = self.split(name) {
             let item = Some((Kind::Tool, tool));
             if let Err(unapproved) = live_catalog.permits(server, item) {
                 return Err(tool_result::failed(unapproved));
             }
             let unseen = live_catalog.catalog().server(server).is_none();
-            if unseen && let Err(failure) = super::part(self.core, server).await {
+            if unseen && let Err(failure) = self.part(server).await {
                 return Err(tool_result::failed(failure));
             }
         }
-        let catalog = live_catalog.catalog();
+        let catalog = self.catalog();
         match for_models(&catalog, name) {
             Some(tool) => Ok((tool.server().clone(), tool.name().into())),
             None => Err(no_tool(&catalog, name)),
@@ -269,7 +273,7 @@ impl Dispatch<'_> {
     /// schema cannot be used, the server decides.
     async fn fit_arguments(&self, server: &str, tool: &str, arguments: Raw) -> Result<Fit, Raw> {
         let schema = {
-            let catalog = self.core.live_catalog.catalog();
+            let catalog = self.catalog();
             let part = catalog.server(server);
             let tool = part.and_then(|part| part.find(Kind::Tool, tool));
             tool.and_then(|tool| tool.raw().member("inputSchema"))
@@ -299,15 +303,24 @@ impl Dispatch<'_> {
 
     /// The error for a tool that is held; `None` if it is not.
     fn held(&self, name: &str) -> Option<Raw> {
-        let (server, tool) = split(name, |server| self.core.upstream(server).is_some())?;
+        let (server, tool) = self.split(name)?;
         let item = Some((Kind::Tool, tool));
         let permitted = self.core.live_catalog.permits(server, item);
         permitted.err().map(tool_result::failed)
     }
 
+    /// Splits the name of a tool that the caller may see into its server and its own name.
+    fn split<'a>(&self, name: &'a str) -> Option<(&'a str, &'a str)> {
+        let (server, tool) = split(name, |server| self.upstream(server).is_ok())?;
+        let permits = self.scope.permits(Kind::Tool, server, tool);
+        permits.then_some((server, tool))
+    }
+
     fn no_server(&self, name: &str) -> Raw {
         let servers = self.core.upstreams();
-        let names: Vec<&str> = servers.keys().map(String::as_str).take(50).collect();
+        let names = servers.keys().map(String::as_str);
+        let names = names.filter(|name| self.scope.permits_server(name));
+        let names: Vec<&str> = names.take(50).collect();
         tool_result::error(&format!(
             "There is no server `{}`. The servers are: {}.",
             cut(name),

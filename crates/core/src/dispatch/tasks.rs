@@ -4,7 +4,7 @@ use switchboard_base::{error::Error, tasks, view::View};
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_wire::{Era, code, method};
 
-use super::{Dispatch, distinct_text, renamed, required, upstream};
+use super::{Dispatch, distinct_text, renamed, required};
 
 impl Dispatch<'_> {
     /// Forwards a request about a task to the task's server.
@@ -24,8 +24,9 @@ impl Dispatch<'_> {
         }
         let exposed = distinct_text(&params, &["taskId"])?;
         let signer = &self.core.signer;
-        let found = tasks::locate(signer, self.caller.principal, &exposed);
-        let found = found.filter(|(server, _)| self.view.sees(server));
+        let found = tasks::locate(signer, self.caller.realm, &exposed);
+        let found =
+            found.filter(|(server, _)| self.view.sees(server) && self.scope.permits_server(server));
         let Some((server, task)) = found else {
             return Err(Error::invalid_params("there is no such task"));
         };
@@ -47,11 +48,9 @@ impl Dispatch<'_> {
             return Err(Error::method_not_found(method::TASKS_LIST));
         };
         let params = params.unwrap_or_else(Raw::empty_object);
-        let upstream = upstream(self.core, server)?;
+        let upstream = self.upstream(server)?;
         let result = self.outgoing(server, method::TASKS_LIST, "".into(), params);
-        let own = upstream
-            .begun
-            .only_of(self.caller.principal, &result.await?);
+        let own = upstream.begun.only_of(self.caller.realm, &result.await?);
         let own = own.map_err(|error| tasks::unclear(server, &error))?;
         Ok(self.expose_tasks(server, own))
     }
@@ -59,7 +58,7 @@ impl Dispatch<'_> {
     pub(super) fn expose_tasks(&self, server: &str, result: Raw) -> Raw {
         let signer = &self.core.signer;
         tasks::expose_result(result, &|task| {
-            tasks::expose(signer, self.caller.principal, server, task)
+            tasks::expose(signer, self.caller.realm, server, task)
         })
     }
 }

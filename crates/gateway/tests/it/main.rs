@@ -30,6 +30,7 @@ mod log_levels;
 mod mcp_rig;
 mod memory;
 mod people;
+mod profiles;
 mod results;
 mod search_call;
 mod search_changes;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
-use switchboard_gateway::{Face, View};
+use switchboard_gateway::{Endpoint, Face, View};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
     time::timeout,
@@ -39,6 +39,14 @@ pub(crate) fn configured() -> View {
 
 pub(crate) fn server(name: &str) -> View {
     View::Server(name.into())
+}
+
+/// A view under a profile.
+pub(crate) fn under(profile: &str, view: View) -> Endpoint {
+    Endpoint {
+        profile: Some(profile.into()),
+        view,
+    }
 }
 
 /// A message as received.
@@ -120,25 +128,30 @@ pub(crate) struct Pipe {
 
 impl Pipe {
     /// Opens a session of 2025-06-18.
-    pub(crate) async fn open(rig: &Rig, view: View) -> Self {
-        Self::open_as(rig, view, LEGACY).await
+    pub(crate) async fn open(rig: &Rig, endpoint: impl Into<Endpoint>) -> Self {
+        Self::open_as(rig, endpoint, LEGACY).await
     }
 
-    pub(crate) async fn open_as(rig: &Rig, view: View, revision: &'static str) -> Self {
-        Self::open_able(rig, view, revision, capabilities()).await
+    pub(crate) async fn open_as(
+        rig: &Rig,
+        endpoint: impl Into<Endpoint>,
+        revision: &'static str,
+    ) -> Self {
+        Self::open_able(rig, endpoint, revision, capabilities()).await
     }
 
     /// A client with these capabilities and no others.
     pub(crate) async fn open_able(
         rig: &Rig,
-        view: View,
+        endpoint: impl Into<Endpoint>,
         revision: &'static str,
         capabilities: Value,
     ) -> Self {
+        let endpoint = endpoint.into();
         let (ours, theirs) = tokio::io::duplex(1024 * 1024);
         let gateway = std::sync::Arc::clone(&rig.gateway);
         let (reader, writer) = tokio::io::split(theirs);
-        tokio::spawn(async move { gateway.serve_pipe(view, None, reader, writer).await });
+        tokio::spawn(async move { gateway.serve_pipe(endpoint, None, reader, writer).await });
         Self::over_able(ours, revision, capabilities).await
     }
 
@@ -429,6 +442,14 @@ impl<'a> Web<'a> {
             web.session = Some(session.unwrap_or_else(|| panic!("{answer:?}")).to_owned());
         }
         web
+    }
+
+    /// The same client at another address.
+    pub(crate) fn at(self, path: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            ..self
+        }
     }
 
     async fn post(&self, method: &str, params: Value) -> Answer {

@@ -23,6 +23,7 @@ use tokio::{
 use super::{
     Client, Hosted,
     handover::Handover,
+    no_profile,
     pipes::{self, Reader, Writer},
 };
 use crate::runtime::Lock;
@@ -69,20 +70,22 @@ struct Host {
     gone: JoinHandle<()>,
 }
 
-/// Connects to the running gateway, if there is one and it answers.
-pub(super) async fn connect(home: &Home, client: &Client) -> Option<Link> {
-    timeout(ANSWER_PATIENCE, ask(home, client)).await.ok()?
+/// Connects to the running gateway, if there is one and it answers. The error is that it does not have the
+/// client's profile.
+pub(super) async fn connect(home: &Home, client: &Client) -> Result<Option<Link>, Error> {
+    let asking = timeout(ANSWER_PATIENCE, ask(home, client));
+    asking.await.ok().flatten().transpose()
 }
 
-async fn ask(home: &Home, client: &Client) -> Option<Link> {
+async fn ask(home: &Home, client: &Client) -> Option<Result<Link, Error>> {
     let mut stream = UnixStream::connect(home.socket()).await.ok()?;
-    let view = client.view.place();
+    let place = client.endpoint.place();
     let project = client.project();
     // A header permits few characters.
     let project = project.map(|folder| percent::encode(&folder, b"/-._~"));
     let project = project.unwrap_or_default();
     let ask = format!(
-        "GET {PIPE_PATH}{view} HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: {PIPE_UPGRADE}\r\n{PIPE_PROJECT}: {project}\r\n\r\n"
+        "GET {PIPE_PATH}{place} HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: {PIPE_UPGRADE}\r\n{PIPE_PROJECT}: {project}\r\n\r\n"
     );
     stream.write_all(ask.as_bytes()).await.ok()?;
     let mut rest = BytesMut::new();
@@ -95,16 +98,21 @@ async fn ask(home: &Home, client: &Client) -> Option<Link> {
         }
     };
     let head = rest.split_to(end);
+    if let Some(profile) = &client.endpoint.profile
+        && head.starts_with(b"HTTP/1.1 404 ")
+    {
+        return Some(Err(no_profile(profile)));
+    }
     if !head.starts_with(b"HTTP/1.1 101 ") {
         return None;
     }
     let (reader, writer) = stream.into_split();
-    Some(Link {
+    Some(Ok(Link {
         reader: Box::new(reader),
         writer: Box::new(writer),
         rest,
         hosted: None,
-    })
+    }))
 }
 
 /// Relays messages between the client and the gateway until the client leaves.
@@ -151,7 +159,7 @@ pub(super) async fn relay(home: Home, client: Client, link: Link) -> Result<(), 
 async fn next_gateway(home: &Home, client: &Client) -> Result<Link, Error> {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
-        if let Some(link) = connect(home, client).await {
+        if let Some(link) = connect(home, client).await? {
             return Ok(link);
         }
         home.create()?;
@@ -168,6 +176,7 @@ async fn next_gateway(home: &Home, client: &Client) -> Result<Link, Error> {
 
 fn host(home: Home, client: Client, lock: Lock) -> Result<Link, Error> {
     let config = Config::load(home.config_file())?;
+    client.check_profile(&config)?;
     let hosted = Hosted::start(home, config, &client, lock)?;
     let (here, there): (DuplexStream, DuplexStream) = tokio::io::duplex(LOCAL_BYTES);
     let gateway = Arc::clone(&hosted.gateway);
@@ -175,7 +184,7 @@ fn host(home: Home, client: Client, lock: Lock) -> Result<Link, Error> {
         let (reader, writer) = tokio::io::split(there);
         // A pipe in memory does not fail.
         let project = client.project();
-        let served = gateway.serve_pipe(client.view, project, reader, writer);
+        let served = gateway.serve_pipe(client.endpoint, project, reader, writer);
         let _ = served.await;
     });
     let (reader, writer) = tokio::io::split(here);

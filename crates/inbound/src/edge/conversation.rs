@@ -18,7 +18,7 @@ use std::{
 use bytes::Bytes;
 use switchboard_base::{
     backchannel::{Backchannel, Cancel, Cancelled, Sink, withdrawal},
-    caller::{self, Caller, Guest, Principal, said},
+    caller::{self, Caller, Guest, Realm, said},
     view::View,
 };
 use switchboard_client::{ErrorObject, Id, Reason};
@@ -136,9 +136,9 @@ impl Drop for Held {
 }
 
 impl<S: Writer> Conversation<S> {
-    pub(crate) fn new(core: Arc<Core>, view: View, principal: Principal, sink: Arc<S>) -> Self {
+    pub(crate) fn new(core: Arc<Core>, view: View, realm: Realm, sink: Arc<S>) -> Self {
         Self {
-            caller: Caller::new(client_key(), nameless(), principal),
+            caller: Caller::new(client_key(), nameless(), realm),
             core,
             view,
             session: None,
@@ -167,7 +167,7 @@ impl<S: Writer> Conversation<S> {
     /// Serves the client until it leaves.
     pub(crate) async fn run(mut self, mut source: impl Source) {
         let mut changes = self.core.live_catalog.changes();
-        let mut shown = ListFingerprints::now(&self.core, &self.view);
+        let mut shown = ListFingerprints::now(&self.core, self.caller.realm, &self.view);
         let core = Arc::clone(&self.core);
         let mut stopped = pin!(core.lifecycle.stopped());
         let sink = Arc::clone(&self.sink);
@@ -186,7 +186,7 @@ impl<S: Writer> Conversation<S> {
                     if changed.is_err() {
                         break;
                     }
-                    let now = ListFingerprints::now(&core, &self.view);
+                    let now = ListFingerprints::now(&core, self.caller.realm, &self.view);
                     // A client that has not sent `initialize` yet fetches the lists anyway.
                     if session.is_some() {
                         for said in now.changes_since(shown) {
@@ -356,7 +356,7 @@ impl<S: Writer> Conversation<S> {
 
     async fn initialize(&mut self, request: &Request) {
         let params = request.params.as_ref();
-        let answer = handshake::initialize(&self.core, &self.view, params);
+        let answer = handshake::initialize(&self.core, self.caller.realm, &self.view, params);
         if answer.is_ok() {
             if let Some(before) = self.session.take() {
                 self.withdraw(before.end());
@@ -589,7 +589,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn departure_of_crowded_client_is_noticed() {
-        let caller = Caller::new(1, "a".into(), Principal::Owner);
+        let caller = Caller::new(1, "a".into(), Realm::OWNER);
         let session = Session::open(View::All(Face::Direct), caller, None);
         let sink = EventStream::new();
         let crowded = Some((&*sink, Some(&*session)));
@@ -598,7 +598,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn crowded_client_is_read_once_it_is_asked() {
-        let caller = Caller::new(1, "a".into(), Principal::Owner);
+        let caller = Caller::new(1, "a".into(), Realm::OWNER);
         let session = Session::open(View::All(Face::Direct), caller, None);
         let sink = EventStream::new();
         let crowded = Some((&*sink, Some(&*session)));

@@ -17,7 +17,7 @@ use rustc_hash::FxBuildHasher;
 use switchboard_approvals::Holder;
 use switchboard_base::{
     backchannel::{Backchannel, Sink as _},
-    caller::{self, Caller, Guest, Origin, Principal, said},
+    caller::{self, Caller, Guest, Origin, Principal, Realm, said},
     view::View,
 };
 use switchboard_client::{ErrorObject, Id, Raw, Revision};
@@ -59,13 +59,13 @@ pub(crate) async fn serve(
     inbound: &Arc<Inbound>,
     view: View,
     key: u64,
-    principal: Principal,
+    realm: Realm,
     request: HttpRequest<Incoming>,
 ) -> Response<Answer> {
     match *request.method() {
-        Method::POST => post(inbound, view, key, principal, request).await,
-        Method::GET => get(inbound, &view, principal, request.headers()),
-        Method::DELETE => delete(inbound, &view, principal, request.headers()),
+        Method::POST => post(inbound, view, key, realm, request).await,
+        Method::GET => get(inbound, &view, realm, request.headers()),
+        Method::DELETE => delete(inbound, &view, realm, request.headers()),
         _ => {
             let mut response = status(StatusCode::METHOD_NOT_ALLOWED);
             let allowed = HeaderValue::from_static("GET, POST, DELETE");
@@ -79,7 +79,7 @@ async fn post(
     inbound: &Arc<Inbound>,
     view: View,
     key: u64,
-    principal: Principal,
+    realm: Realm,
     request: HttpRequest<Incoming>,
 ) -> Response<Answer> {
     let (parts, body) = request.into_parts();
@@ -92,7 +92,7 @@ async fn post(
             message,
         );
     }
-    let body = match read(body, principal).await {
+    let body = match read(body, realm.principal).await {
         Ok(body) => body,
         Err(response) => return *response,
     };
@@ -100,7 +100,7 @@ async fn post(
         inbound,
         view,
         key,
-        principal,
+        realm,
         headers,
     };
     match Frame::parse(body) {
@@ -155,7 +155,7 @@ struct Visitor<'a> {
     inbound: &'a Arc<Inbound>,
     view: View,
     key: u64,
-    principal: Principal,
+    realm: Realm,
     headers: HeaderMap,
 }
 
@@ -195,16 +195,16 @@ impl Visitor<'_> {
 
     fn initialize(&self, request: &Request) -> Response<Answer> {
         let params = request.params.as_ref();
-        let answer = handshake::initialize(&self.inbound.core, &self.view, params);
+        let answer = handshake::initialize(&self.inbound.core, self.realm, &self.view, params);
         let fine = answer.is_ok();
         let mut response = json(reply(&request.id, answer));
         if !fine {
             return response;
         }
-        let caller = Caller::new(super::client_key(), nameless(), self.principal).over_http();
+        let caller = Caller::new(super::client_key(), nameless(), self.realm).over_http();
         let session = Session::open(self.view.clone(), caller, params);
         let core = &self.inbound.core;
-        let shown = ListFingerprints::now(core, &self.view);
+        let shown = ListFingerprints::now(core, self.realm, &self.view);
         core.audience.join(&session);
         let Some(session) = self.inbound.sessions.open(session, shown) else {
             let message = "too many sessions are open; try again later";
@@ -247,7 +247,7 @@ impl Visitor<'_> {
 
     fn session(&self, id: &str) -> Option<Arc<HttpSession>> {
         let sessions = &self.inbound.sessions;
-        sessions.get(id, &self.view, self.principal)
+        sessions.get(id, &self.view, self.realm)
     }
 
     /// The error of a request of 2026-07-28, if there is one: its envelope has to be complete, and
@@ -292,7 +292,7 @@ impl Visitor<'_> {
     fn odd_param_header(&self, request: &Request) -> Option<String> {
         let params = request.params.as_ref()?;
         let name = params.member("name")?.to_text()?;
-        let headers = dispatch::param_headers(&self.inbound.core, &self.view, &name)?;
+        let headers = dispatch::param_headers(&self.inbound.core, self.realm, &self.view, &name)?;
         let arguments = params.member("arguments");
         headers.disagreement(arguments.as_ref().map(Raw::as_str), |name| self.text(name))
     }
@@ -305,7 +305,7 @@ impl Visitor<'_> {
                 let info = said(request.params.as_ref(), meta::CLIENT_INFO);
                 let named = info
                     .as_ref()
-                    .map(|info| NAMED.hash_one((self.principal, info.as_bytes())));
+                    .map(|info| NAMED.hash_one((self.realm, info.as_bytes())));
                 (caller::client_name(info.as_ref()), named)
             }
         };
@@ -315,13 +315,13 @@ impl Visitor<'_> {
             holder: Holder {
                 // Clients without a name share one quota, because their connections may all belong
                 // to one client.
-                client: named.unwrap_or_else(|| FxBuildHasher.hash_one(self.principal)),
+                client: named.unwrap_or_else(|| FxBuildHasher.hash_one(self.realm)),
                 is_web: true,
-                is_stranger: self.principal == Principal::Anyone,
+                is_stranger: self.realm.principal == Principal::Anyone,
             },
             client,
             origin: Origin::Mcp,
-            principal: self.principal,
+            realm: self.realm,
             project: None,
         }
     }
@@ -442,7 +442,7 @@ impl Visitor<'_> {
         // 2026-07-28 has no sessions, and its notifications outside of one belong to an extension.
         let is_modern = self.text(&PROTOCOL_VERSION) == Some(Revision::LATEST.as_str());
         if is_modern && let Message::Notification(told) = &message {
-            let caller = Caller::new(self.key, nameless(), self.principal).over_http();
+            let caller = Caller::new(self.key, nameless(), self.realm).over_http();
             dispatch::extension::hand_on(
                 &self.inbound.core,
                 &self.view,
@@ -575,18 +575,13 @@ fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
 }
 
 /// The stream of unsolicited messages; or a broken stream, from where it broke.
-fn get(
-    inbound: &Arc<Inbound>,
-    view: &View,
-    principal: Principal,
-    headers: &HeaderMap,
-) -> Response<Answer> {
+fn get(inbound: &Arc<Inbound>, view: &View, realm: Realm, headers: &HeaderMap) -> Response<Answer> {
     let Some(id) = text(headers, &SESSION_ID) else {
         // There is no client to notify. Clients take this status for a server that sends no
         // unsolicited messages.
         return status(StatusCode::METHOD_NOT_ALLOWED);
     };
-    let Some(session) = inbound.sessions.get(id, view, principal) else {
+    let Some(session) = inbound.sessions.get(id, view, realm) else {
         return no_session();
     };
     let (stream, after) = match text(headers, header::LAST_EVENT_ID).map(read_name) {
@@ -626,7 +621,10 @@ async fn tell_news(
 ) {
     let mut changes = inbound.core.live_catalog.changes();
     loop {
-        let now = ListFingerprints::now(&inbound.core, &session.session.view);
+        let now = {
+            let session = &session.session;
+            ListFingerprints::now(&inbound.core, session.caller.realm, &session.view)
+        };
         let before = {
             let mut shown = session.shown.lock();
             std::mem::replace(&mut *shown, now)
@@ -652,13 +650,13 @@ async fn next_notification(session: &HttpSession, events: &EventStream) -> Bytes
 fn delete(
     inbound: &Arc<Inbound>,
     view: &View,
-    principal: Principal,
+    realm: Realm,
     headers: &HeaderMap,
 ) -> Response<Answer> {
     let Some(id) = text(headers, &SESSION_ID) else {
         return status(StatusCode::METHOD_NOT_ALLOWED);
     };
-    match inbound.sessions.get(id, view, principal) {
+    match inbound.sessions.get(id, view, realm) {
         None => no_session(),
         Some(session) => {
             inbound.sessions.end(&session.id);

@@ -14,7 +14,7 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use switchboard_base::{backchannel::Sink, caller::Principal, view::View};
+use switchboard_base::{backchannel::Sink, caller::Realm, view::View};
 use switchboard_client::ErrorObject;
 use switchboard_core::core::Core;
 use switchboard_wire::{Splitter, code, limits, put_line};
@@ -37,6 +37,7 @@ const READ_BYTES: usize = 16 * 1024;
 /// Serves a client until it leaves.
 pub(crate) async fn serve(
     core: Arc<Core>,
+    realm: Realm,
     view: View,
     project: Option<Arc<str>>,
     reader: impl AsyncRead + Unpin + Send,
@@ -55,9 +56,7 @@ pub(crate) async fn serve(
         broken: None,
         is_gone,
     };
-    // A client that reaches a pipe is the user: the pipe is the process's own, or that of its
-    // socket.
-    let conversation = Conversation::new(core, view, Principal::Owner, sink);
+    let conversation = Conversation::new(core, view, realm, sink);
     let conversation = conversation.working_in(project);
     conversation.run(&mut lines).await;
     // All senders are gone. Give the client time to read the rest.

@@ -14,7 +14,7 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use switchboard_base::{
-    caller::{Caller, Principal},
+    caller::{Caller, Principal, Realm},
     random::secret,
     view::View,
 };
@@ -144,7 +144,7 @@ impl Sessions {
     ) -> Option<Arc<HttpSession>> {
         let id: Arc<str> = secret()?.into();
         let primes = session.about().revision.facts().priming_events;
-        let stock = match session.caller.principal {
+        let stock = match session.caller.realm.principal {
             Principal::Owner => &self.stock,
             Principal::Anyone => &self.strangers,
         };
@@ -207,18 +207,13 @@ impl Sessions {
         ended.len()
     }
 
-    /// The session with this id, if it belongs to this view and principal. Counts as a sign of life
+    /// The session with this id, if it belongs to this view and realm. Counts as a sign of life
     /// of its client.
-    pub(crate) fn get(
-        &self,
-        id: &str,
-        view: &View,
-        principal: Principal,
-    ) -> Option<Arc<HttpSession>> {
+    pub(crate) fn get(&self, id: &str, view: &View, realm: Realm) -> Option<Arc<HttpSession>> {
         let by_id = self.by_id.read();
-        let session = by_id.get(id).filter(|known| {
-            known.session.view == *view && known.session.caller.principal == principal
-        })?;
+        let session = by_id
+            .get(id)
+            .filter(|known| known.session.view == *view && known.session.caller.realm == realm)?;
         session.last_seen.store(self.now(), Relaxed);
         Some(Arc::clone(session))
     }
@@ -267,7 +262,9 @@ impl<'a> Crowd<'a> {
         if by_id.len() < SESSIONS_SURE || (is_short && by_id.len() < SESSIONS_MAX) {
             return None;
         }
-        let is_own = |known: &&Arc<_>| client_of(known).principal == client_of(session).principal;
+        let is_own = |known: &&Arc<_>| {
+            client_of(known).realm.principal == client_of(session).realm.principal
+        };
         let own: Vec<_> = by_id.values().filter(is_own).collect();
         let bytes: usize = own.iter().map(|known| bytes_of(known)).sum();
         let is_over = !is_short && bytes + bytes_of(session) > SAID_BYTES;
@@ -297,12 +294,12 @@ fn client_of(session: &HttpSession) -> &Caller {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_base::view::Face;
+    use switchboard_base::{caller::ProfileId, view::Face};
     use switchboard_client::Raw;
 
     use super::*;
 
-    const OWNER: Principal = Principal::Owner;
+    const OWNER: Realm = Realm::OWNER;
 
     fn open(sessions: &Sessions) -> Option<Arc<HttpSession>> {
         open_as(sessions, "a", OWNER)
@@ -311,9 +308,9 @@ mod tests {
     fn open_as(
         sessions: &Sessions,
         client: &str,
-        principal: Principal,
+        realm: impl Into<Realm>,
     ) -> Option<Arc<HttpSession>> {
-        let caller = Caller::new(1, "".into(), principal);
+        let caller = Caller::new(1, "".into(), realm);
         let params = serde_json::json!({ "clientInfo": { "name": client, "version": "1" } });
         let params = Raw::from_value(&params).unwrap();
         let session = Session::open(View::All(Face::Direct), caller, Some(&params));
@@ -321,13 +318,18 @@ mod tests {
     }
 
     #[test]
-    fn session_is_bound_to_view_and_principal() {
+    fn session_is_bound_to_view_and_realm() {
         let sessions = Sessions::new();
         let session = open(&sessions).unwrap();
-        let get = |view, principal| sessions.get(&session.id, &view, principal).is_some();
+        let get = |view, realm: Realm| sessions.get(&session.id, &view, realm).is_some();
         assert!(get(View::All(Face::Direct), OWNER));
         assert!(!get(View::Server("a".into()), OWNER));
-        assert!(!get(View::All(Face::Direct), Principal::Anyone));
+        assert!(!get(View::All(Face::Direct), Principal::Anyone.into()));
+        let work = Realm {
+            profile: Some(ProfileId::of("work")),
+            ..OWNER
+        };
+        assert!(!get(View::All(Face::Direct), work));
         sessions.end(&session.id);
         assert!(!get(View::All(Face::Direct), OWNER));
     }

@@ -6,7 +6,11 @@ use std::{collections::HashMap, sync::Arc};
 use bytes::Bytes;
 use hyper::{HeaderMap, Response, StatusCode};
 use parking_lot::Mutex;
-use switchboard_base::{caller::Principal, random::secret, view::View};
+use switchboard_base::{
+    caller::{Principal, Realm},
+    random::secret,
+    view::View,
+};
 use switchboard_client::ErrorObject;
 use switchboard_wire::code;
 use tokio::sync::mpsc;
@@ -39,10 +43,10 @@ struct Inbox {
 }
 
 /// Opens a stream.
-pub(crate) fn open(inbound: &Arc<Inbound>, view: View, principal: Principal) -> Response<Answer> {
+pub(crate) fn open(inbound: &Arc<Inbound>, view: View, realm: Realm) -> Response<Answer> {
     let (messages, inbox) = mpsc::channel(INBOX_DEPTH);
     let entry = Inbox {
-        principal,
+        principal: realm.principal,
         messages,
     };
     let Some(name) = inbound.sse.add(entry) else {
@@ -54,13 +58,9 @@ pub(crate) fn open(inbound: &Arc<Inbound>, view: View, principal: Principal) -> 
     let replay = events.play();
     let inbound = Arc::clone(inbound);
     tokio::spawn(async move {
-        let conversation = Conversation::new(
-            Arc::clone(&inbound.core),
-            view,
-            principal,
-            Arc::clone(&events),
-        )
-        .over_http();
+        let conversation =
+            Conversation::new(Arc::clone(&inbound.core), view, realm, Arc::clone(&events))
+                .over_http();
         let messages = Messages {
             inbox,
             events: Arc::clone(&events),

@@ -9,7 +9,7 @@ use std::{
 use switchboard_base::{
     apps,
     backchannel::Backchannel,
-    caller::{Principal, said},
+    caller::{Realm, said},
     error::{Error, cut},
     extensions::{is_foreign, with_extensions},
     health::{Reason, UNREADABLE},
@@ -270,8 +270,8 @@ impl Upstream {
 
     /// Records that the roots of a client on this back channel have changed. Servers of older revisions cache
     /// roots, and request them again when notified.
-    pub async fn roots_changed(&self, principal: Principal, backchannel: Backchannel) {
-        self.questions.set_roots(principal, backchannel);
+    pub async fn roots_changed(&self, realm: Realm, backchannel: Backchannel) {
+        self.questions.set_roots(realm, backchannel);
         for live in self.lives().filter(|live| live.era() == Era::Legacy) {
             // A server that is gone requests them when it is back.
             let _ = live.client().notify(method::ROOTS_CHANGED, None).await;

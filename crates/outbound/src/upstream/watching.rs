@@ -43,7 +43,10 @@ impl Upstream {
         if self.admit(&live, &resource, until).await? != Admission::Yes {
             return Err(self.initializing());
         }
-        let place = self.deps.subscription_budget.take(caller.principal, uri);
+        let place = self
+            .deps
+            .subscription_budget
+            .take(caller.realm.principal, uri);
         let place = place.ok_or_else(|| {
             Error::invalid_params("clients have too many subscriptions; unsubscribe from some")
         })?;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::Place;
+use crate::support::{Gateway, Place};
 
 const CURSOR: &str = r#"{
   "mcpServers": {
@@ -212,6 +212,39 @@ fn client_is_connected_and_disconnected() {
         done.err.starts_with("error: there is nothing to undo: "),
         "{done:?}"
     );
+}
+
+#[test]
+fn client_is_connected_under_a_profile() {
+    let place = with_cursor();
+    place.write_config("{ \"profiles\": { \"work\": { \"servers\": [] } } }\n");
+    let unknown = "error: there is no profile `wrk`\nhint: did you mean `work`?\n";
+    let connect = |profile| ["connect", "cursor", "--yes", "--profile", profile];
+    place.check(&connect("wrk"), 1, "", unknown);
+    assert_eq!(place.run(&connect("work")).code, Some(0));
+    let file = place.user().join(".cursor/mcp.json");
+    let entry: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let args = &entry["mcpServers"]["switchboard"]["args"];
+    let home = place.home();
+    let expected = serde_json::json!(["stdio", "--home", home, "--profile", "work"]);
+    assert_eq!(*args, expected);
+    let listed = place.run(&["connect"]).out;
+    let row = listed.lines().find(|line| line.starts_with("cursor"));
+    assert!(
+        row.is_some_and(|row| row.contains(" connected ")),
+        "{listed}"
+    );
+}
+
+#[test]
+fn unknown_profile_is_explained_by_stdio() {
+    let place = Place::without_memory();
+    let unknown = "error: there is no profile `none`\nhint: `profiles` in switchboard.json lists the profiles\n";
+    let stdio = ["stdio", "--log-level", "off", "--profile", "none"];
+    place.check(&stdio, 1, "", unknown);
+    let _gateway = Gateway::start(&place, &[]);
+    place.check(&stdio, 1, "", unknown);
 }
 
 #[test]
