@@ -57,8 +57,9 @@ impl Reader<'_> {
     }
 }
 
-/// Counts that include what a scope leaves out.
+/// Counts that include what a scope leaves out: of the gateway, and of each server.
 const COUNTS_OF_ALL: [&str; 3] = ["clients", "held", "approvals"];
+const SERVER_COUNTS_OF_ALL: [&str; 4] = ["inFlight", "queued", "calls", "errors"];
 
 impl Admin {
     /// The status for the owner.
@@ -198,10 +199,15 @@ impl core::Status for Admin {
         let status = self.status_for(Reader::Agent(scope));
         let status = Raw::from_value(&status).unwrap_or_else(|_| Raw::empty_object());
         if scope.is_everything() {
-            status
-        } else {
-            status.without(&COUNTS_OF_ALL)
+            return status;
         }
+        let servers = status.member("servers");
+        let servers = servers.and_then(|servers| servers.elements());
+        let servers = servers.unwrap_or_default().into_iter();
+        let servers = servers.map(|server| server.without(&SERVER_COUNTS_OF_ALL));
+        let reduced = status.without(&COUNTS_OF_ALL);
+        let reduced = reduced.with_member("servers", &Raw::array(servers));
+        reduced.unwrap_or_else(|_| Raw::empty_object())
     }
 }
 

@@ -99,13 +99,15 @@ impl ServerPart {
             return None;
         }
         let compact = self.compact.as_ref();
+        let lists = Kind::ALL.map(|kind| reduced(kind, self.list(kind)));
+        let mut tools = lists[Kind::Tool.index()].entries.iter();
         Some(Self {
             name: Arc::clone(&self.name),
             offers: Arc::clone(&self.offers),
-            lists: Kind::ALL.map(|kind| reduced(kind, self.list(kind))),
+            has_apps: tools.any(|tool| !uris::pages(&tool.raw).is_empty()),
+            lists,
             problems: Problems::default(),
             compact: compact.map(|compact| reduced(Kind::Tool, compact)),
-            has_apps: self.has_apps,
         })
     }
 

@@ -43,7 +43,8 @@ pub struct Connect {
     /// Name of the gateway in the client
     #[arg(long, default_value = "switchboard")]
     name: String,
-    /// Profile that the client is held to: it sees and calls only what the profile includes
+    /// Profile that the client is held to: it sees and calls only what the profile includes. Without this option,
+    /// a client keeps its profile; to remove it, undo the connection first
     #[arg(
         long,
         value_name = "PROFILE",

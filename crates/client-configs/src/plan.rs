@@ -96,7 +96,7 @@ pub(crate) enum Action {
 /// Plans how to add the gateway to a client's configuration. In an existing entry, the program and the
 /// arguments are updated, and a timeout for tools is added if it has none.
 pub fn plan_connect(client: Client, dirs: &Dirs, gateway: &GatewayEntry) -> Result<Plan, Error> {
-    let (program, args) = gateway.words()?;
+    let (program, mut args) = gateway.words()?;
     let file = target(client, dirs);
     let before = files::read(&file)?;
     let text = before.as_deref().unwrap_or("");
@@ -115,6 +115,13 @@ pub fn plan_connect(client: Client, dirs: &Dirs, gateway: &GatewayEntry) -> Resu
         }
         if !is_gateway {
             return Err(taken(&file, name, imported.ok().as_ref()));
+        }
+        let known = imported.ok().and_then(|imported| profile_of(&imported));
+        if let Some(profile) = known.filter(|_| !args.iter().any(|arg| arg == PROFILE)) {
+            // A client does not get more to see by accident.
+            notes.push(format!("the profile `{profile}` is kept"));
+            args.extend([PROFILE.to_owned(), profile]);
+            missing = client.entry(program, &args);
         }
         missing.retain(|(key, wanted)| !is_settled(key, wanted, &value));
         // An existing timeout belongs to the user.
@@ -194,6 +201,16 @@ impl Plan {
             gateway: gateway.clone(),
         }
     }
+}
+
+/// The option that holds a client to a profile.
+const PROFILE: &str = "--profile";
+
+/// The profile in the arguments of an entry.
+fn profile_of(imported: &Imported) -> Option<String> {
+    let (_, args) = imported.command()?;
+    let at = args.iter().position(|arg| *arg == PROFILE)?;
+    args.get(at + 1).map(|profile| (*profile).to_owned())
 }
 
 /// Tests if a member needs no change. The user may have disabled the entry; that choice is kept.

@@ -363,7 +363,10 @@ impl CallContext<'_> {
             if let Some(live) = live {
                 let admitting = chosen.admit(&live, &items, deadline);
                 match admitting.await? {
-                    Admission::Yes => return Ok((live, place)),
+                    Admission::Yes => {
+                        self.is_still_permitted()?;
+                        return Ok((live, place));
+                    }
                     Admission::Ended => lost = Some(live),
                     // The first connection does not list it, either.
                     Admission::Elsewhere if is_alone => return Err(chosen.unheard()),
@@ -440,6 +443,21 @@ impl CallContext<'_> {
     /// The server info for results in the client's view.
     fn info(&self) -> Raw {
         handshake::info(self.core, self.caller.realm, self.outgoing.view)
+    }
+
+    /// Checks that the profile of the caller includes what it requests. The profile may have changed while the call
+    /// waited.
+    fn is_still_permitted(&self) -> Result<(), Error> {
+        if self.caller.realm.profile.is_none() {
+            return Ok(());
+        }
+        let scope = self.core.scopes.of(self.caller.realm)?;
+        self.core.upstream_in(&scope, &self.upstream.name)?;
+        for (kind, name) in self.outgoing.items().iter().flatten() {
+            let item = Some((*kind, &**name));
+            self.core.may_use(&scope, self.upstream, item)?;
+        }
+        Ok(())
     }
 
     fn ticket(&self) -> ResumeKey {

@@ -294,8 +294,9 @@ impl Core {
 impl Handler for Core {
     fn configured(&self, config: &Config) {
         self.approvals.set_policy(|policy| policy.under(config));
-        self.scopes.set(config);
-        self.live_catalog.views_changed();
+        if self.scopes.set(config) {
+            self.live_catalog.views_changed();
+        }
     }
 
     fn answer(self: Arc<Self>, from: Source<'_>, asked: Asked, under_way: UnderWay) -> Answering {

@@ -176,11 +176,35 @@ impl Dispatch<'_> {
         part.ok_or_else(|| Error::invalid_params(format!("there is no server `{}`", cut(name))))
     }
 
-    /// Checks that a server lists a tool that the caller sees.
-    async fn listed(&self, server: &str, tool: &str) -> Result<(), Error> {
-        let part = self.part(server).await?;
+    /// Checks that a server lists a tool that the caller sees. The server's own error for an unknown tool would
+    /// tell it from a hidden one.
+    async fn listed(&self, upstream: &Upstream, tool: &str) -> Result<(), Error> {
+        self.seek(upstream, tool).await?;
+        let part = self.part(&upstream.name).await?;
         let found = part.find(Kind::Tool, tool).map(drop);
         found.ok_or_else(|| Error::invalid_params(format!("there is no tool `{}`", cut(tool))))
+    }
+
+    /// Waits for the lists of a server that was never listed, for a tool that is in none. The error is that the
+    /// server cannot be used, or that the tool is held. Nothing depends on a tool that the caller does not see.
+    async fn seek(&self, upstream: &Upstream, tool: &str) -> Result<(), Error> {
+        let (live_catalog, server) = (&self.core.live_catalog, &upstream.name);
+        let item = Some((Kind::Tool, tool));
+        live_catalog.permits(server, item.filter(|_| self.scope.is_everything()))?;
+        if live_catalog.catalog().server(server).is_none() {
+            self.part(server).await?;
+        }
+        self.held(server, tool).map_or(Ok(()), Err)
+    }
+
+    /// The error for a tool that is held, if the caller would see it otherwise.
+    fn held(&self, server: &str, tool: &str) -> Option<Error> {
+        let live_catalog = &self.core.live_catalog;
+        let is_seen = self.scope.is_everything()
+            || self.scope.permits(Kind::Tool, server, tool)
+                && live_catalog.is_offered(server, Kind::Tool, tool);
+        let permitted = live_catalog.permits(server, Some((Kind::Tool, tool)));
+        permitted.err().filter(|_| is_seen)
     }
 
     async fn list(&self, kind: Kind, params: Option<Raw>) -> Result<Raw, Error> {
@@ -195,7 +219,8 @@ impl Dispatch<'_> {
         let cursor = cursor.as_deref();
         let is_menu = || kind == Kind::Tool && menu::is_shown(self.core, &self.scope, self.view);
         if cursor.is_none() && matches!(self.view, View::All(_)) && !is_menu() {
-            self.core.servers.delay_list().await;
+            let sees = |server: &str| self.scope.permits_server(server);
+            self.core.servers.delay_list(sees).await;
         }
         match self.view {
             View::All(_) if is_menu() => {
@@ -331,21 +356,15 @@ impl Dispatch<'_> {
     ) -> Result<(Arc<str>, Arc<str>), Error> {
         let named = exposed.split_once("__").and_then(|(server, tool)| {
             let upstream = self.upstream(server).ok()?;
-            let is_seen = self.scope.permits(Kind::Tool, server, tool);
-            is_seen.then_some((upstream, Some((Kind::Tool, tool))))
+            Some((upstream, tool))
         });
         let Some((upstream, tool)) = named else {
             return Err(unknown);
         };
-        let server = &upstream.name;
-        let live_catalog = &self.core.live_catalog;
-        live_catalog.permits(server, tool)?;
-        if live_catalog.catalog().server(server).is_none() {
-            part(self.core, server).await?;
-            match self.find_tool(exposed, params) {
-                Ok(found) => return Ok(found),
-                Err(still) => unknown = still,
-            }
+        self.seek(&upstream, tool).await?;
+        match self.find_tool(exposed, params) {
+            Ok(found) => return Ok(found),
+            Err(still) => unknown = still,
         }
         Err(upstream.lacks(Kind::Tool).unwrap_or(unknown))
     }
@@ -540,12 +559,11 @@ impl Dispatch<'_> {
             self.core.may_use(&self.scope, &upstream, None)?;
         }
         for (kind, name) in items.iter().flatten() {
+            if *kind == Kind::Tool && self.scope.selects_tools() {
+                Box::pin(self.listed(&upstream, name)).await?;
+            }
             let item = Some((*kind, &**name));
             self.core.may_use(&self.scope, &upstream, item)?;
-            if *kind == Kind::Tool && self.scope.selects_tools() {
-                // The server's own error for an unknown tool would tell it from a hidden one.
-                self.listed(server, name).await?;
-            }
         }
         let carrying = call::carry(self.core, self.caller, &upstream, outgoing);
         let result = carrying.await?;

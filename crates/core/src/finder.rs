@@ -192,7 +192,8 @@ impl Finder {
             words: model.words_beside(),
         });
         let search = |learnt: &Learnt| made.index.search(&LANGUAGE, learnt, meaning, &query);
-        if learns {
+        // Lessons come from the searches of all clients.
+        if learns && wish.within.is_none() {
             self.feedback.with(search)
         } else {
             search(&Learnt::default())

@@ -49,10 +49,9 @@ impl ListFingerprints {
             View::Server(name) => {
                 let part = catalog.server(name);
                 let hashes = part.map_or([0; 3], |part| part.hashes());
-                let is_seen = scope.permits_server(name);
-                let announced = core.live_catalog.announced(name);
-                let announced = if is_seen {
-                    announced
+                // An announced change may concern a hidden tool.
+                let announced = if scope.is_everything() {
+                    core.live_catalog.announced(name)
                 } else {
                     Default::default()
                 };

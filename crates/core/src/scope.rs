@@ -129,10 +129,18 @@ impl Scopes {
         Self(ArcSwap::from_pointee(table))
     }
 
-    /// Applies a configuration.
-    pub(crate) fn set(&self, config: &Config) {
-        let table = self.0.load().under(config);
+    /// Applies a configuration. Returns `true` if a scope has changed.
+    pub(crate) fn set(&self, config: &Config) -> bool {
+        let before = self.0.load();
+        let table = before.under(config);
+        let is_same = |(id, now): (&ProfileId, &Named)| {
+            let then = before.profiles.get(id);
+            then.is_some_and(|then| Arc::ptr_eq(&then.scope, &now.scope))
+        };
+        let is_changed =
+            table.profiles.len() != before.profiles.len() || !table.profiles.iter().all(is_same);
         self.0.store(Arc::new(table));
+        is_changed
     }
 
     /// The profile with this name, if there is one.

@@ -89,6 +89,7 @@ impl Listening {
             );
             return Err(Error::invalid_params(message));
         }
+        core.scopes.of(caller.realm)?;
         // Copied: the stream may outlive the frame that it came in.
         let id = id.detached();
         // Before the servers are asked, so that a change in between is reported.

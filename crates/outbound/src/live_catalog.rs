@@ -221,6 +221,14 @@ impl LiveCatalog {
         part.is_some_and(|part| part.find(kind, name).is_some())
     }
 
+    /// Tests if the server offers this item. It may be held or hidden.
+    pub fn is_offered(&self, server: &str, kind: Kind, name: &str) -> bool {
+        let called = |item: &Raw| item.member(kind.key_member())?.to_text();
+        let is_it = |item: &Raw| called(item).as_deref() == Some(name);
+        self.offers(server)
+            .is_some_and(|offers| offers.list(kind).iter().any(is_it))
+    }
+
     /// The names of items that match this name, ignoring case and all characters other than letters and
     /// digits. Includes held and hidden items.
     pub fn offered_as(&self, server: &str, kind: Kind, name: &str) -> Vec<String> {

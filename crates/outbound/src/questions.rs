@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use switchboard_base::{
     backchannel::Backchannel,
-    caller::{Caller, Realm},
+    caller::{Caller, Principal, Realm},
     tasks::related_task,
 };
 use switchboard_client::{Asked, ErrorObject, Raw};
@@ -128,18 +128,10 @@ pub struct Questions {
     last: AtomicU64,
     open: Mutex<FxHashMap<u64, Arc<Open>>>,
     changed: Notify,
-    users: Mutex<Users>,
+    /// A call of the owner has been made.
+    owned: AtomicBool,
     /// The client that last reported a change of its roots.
     roots: Mutex<Option<(Realm, Backchannel)>>,
-}
-
-/// The realms that have made calls.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Users {
-    #[default]
-    None,
-    One(Realm),
-    Several,
 }
 
 /// A call in flight.
@@ -211,7 +203,7 @@ impl Questions {
 
     /// Registers a request for which no client or user can be asked. A question may still belong to it.
     pub(crate) fn open_mute(self: &Arc<Self>, caller: &Caller) -> CallQuestions {
-        self.note(caller.realm);
+        self.note(caller.realm.principal);
         self.begin(caller, None, Raw::empty_object(), true)
     }
 
@@ -260,20 +252,17 @@ impl Questions {
         self.open.lock().is_empty()
     }
 
-    /// Records that this realm has made a call.
-    pub fn note(&self, realm: Realm) {
-        let mut users = self.users.lock();
-        match *users {
-            Users::None => *users = Users::One(realm),
-            Users::One(known) if known != realm => *users = Users::Several,
-            Users::One(_) | Users::Several => {}
+    /// Records that this principal has made a call.
+    pub fn note(&self, principal: Principal) {
+        if principal == Principal::Owner && !self.owned.load(Relaxed) {
+            self.owned.store(true, Relaxed);
         }
     }
 
     /// Tests if a message that belongs to no call may concern this realm: all calls in flight must be its own,
-    /// and a message that may concern an earlier call of another realm is only for the owner.
+    /// and a message that may concern an earlier call of the owner is only for the owner.
     pub fn may_concern(&self, realm: Realm) -> bool {
-        if self.may_be_for_others(realm) {
+        if self.is_for_owner(realm.principal) {
             return false;
         }
         let open = self.open.lock();
@@ -306,32 +295,34 @@ impl Questions {
     }
 
     /// The client to ask for roots when no call determines it.
-    pub fn roots(&self) -> Option<Backchannel> {
+    pub fn roots(&self) -> Option<(Realm, Backchannel)> {
         let roots = self.roots.lock();
         let known = roots.as_ref();
-        let (_, backchannel) = known.filter(|(realm, _)| !self.may_be_for_others(*realm))?;
-        Some(backchannel.clone())
+        known
+            .filter(|(realm, _)| !self.is_for_owner(realm.principal))
+            .cloned()
     }
 
-    /// Tests if messages that belong to no particular call are withheld from this realm, because they may
-    /// concern a call of another one, even a call that is over.
-    fn may_be_for_others(&self, realm: Realm) -> bool {
-        let users = *self.users.lock();
-        realm != Realm::OWNER && users != Users::None && users != Users::One(realm)
+    /// Tests if messages that belong to no particular call are withheld from this principal, because they may
+    /// concern a call of the owner, even one that is over.
+    fn is_for_owner(&self, principal: Principal) -> bool {
+        principal != Principal::Owner && self.owned.load(Relaxed)
     }
 
     /// The call that a question belongs to, if it can be determined, now or after a wait. It is one of the
     /// calls that were in flight when the question was read.
     ///
     /// A call that the server has answered is not the one. A call that ended in another way may have been,
-    /// and across realms even an answer proves nothing: a question of one realm's call is never put to
-    /// another realm.
+    /// and across principals even an answer proves nothing: a question of one principal's call is never put
+    /// to another principal.
     async fn owner(&self, candidates: &[(u64, Arc<Open>)]) -> Owner {
         let until = Instant::now() + AMBIGUOUS;
-        let mut realms = candidates.iter().map(|(_, call)| call.caller.realm);
-        let first = realms.next();
-        if realms.any(|other| Some(other) != first)
-            || first.is_some_and(|first| self.may_be_for_others(first))
+        let mut principals = candidates
+            .iter()
+            .map(|(_, call)| call.caller.realm.principal);
+        let first = principals.next();
+        if principals.any(|other| Some(other) != first)
+            || first.is_some_and(|first| self.is_for_owner(first))
         {
             return Owner::Several;
         }
@@ -404,10 +395,10 @@ impl Questions {
         let first = calls.first().map(|(_, call)| call.client());
         let is_one_call = calls.len() == 1;
         let is_one_client = calls.iter().all(|(_, call)| Some(call.client()) == first);
-        let mut realms = calls.iter().map(|(_, call)| call.caller.realm);
-        let realm = realms.next();
+        let mut principals = calls.iter().map(|(_, call)| call.caller.realm.principal);
+        let principal = principals.next();
         let is_here = |(_, call): &(u64, Arc<Open>)| !call.away.load(Relaxed);
-        if realms.all(|other| Some(other) == realm) && calls.iter().any(is_here) {
+        if principals.all(|other| Some(other) == principal) && calls.iter().any(is_here) {
             calls.retain(is_here);
         }
         UnderWay {
@@ -569,7 +560,6 @@ pub fn unanswerable(question: &str) -> ErrorObject {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_base::caller::Principal;
     use switchboard_wire::method;
 
     use super::*;
@@ -679,13 +669,13 @@ mod tests {
     fn messages_for_the_owner_are_withheld_from_strangers() {
         let questions = Arc::new(Questions::default());
         assert!(questions.may_concern(Principal::Anyone.into()));
-        questions.note(Principal::Anyone.into());
+        questions.note(Principal::Anyone);
         let stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
         assert!(questions.may_concern(Principal::Anyone.into()));
         assert!(!questions.may_concern(Principal::Owner.into()));
         drop(stranger);
         // From the owner's first call on, also between calls.
-        questions.note(Principal::Owner.into());
+        questions.note(Principal::Owner);
         assert!(questions.may_concern(Principal::Owner.into()));
         assert!(!questions.may_concern(Principal::Anyone.into()));
     }
@@ -769,7 +759,7 @@ mod tests {
         let _stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
         let owner = questions.owner(&questions.under_way().candidates).await;
         assert!(matches!(owner, Owner::Call(_)));
-        questions.note(Principal::Owner.into());
+        questions.note(Principal::Owner);
         let owner = questions.owner(&questions.under_way().candidates).await;
         assert!(matches!(owner, Owner::Several));
     }

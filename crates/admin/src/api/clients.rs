@@ -19,7 +19,7 @@ fn client(admin: &Admin, session: &Session) -> Client {
         profile: caller
             .realm
             .profile
-            .and_then(|profile| scopes.name(profile)),
+            .map(|profile| scopes.name(profile).unwrap_or_else(|| "(removed)".into())),
         view: session.view.clone(),
     };
     Client {

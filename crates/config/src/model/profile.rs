@@ -24,30 +24,25 @@ pub struct Profile {
 
 /// A pattern such as `github:get_*`: `*` matches any characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolPattern {
-    server: String,
-    tool: String,
-}
+pub struct ToolPattern(String);
 
 impl ToolPattern {
-    /// Parses a pattern. The first colon separates the two parts, as in a rule.
+    /// Parses a pattern.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (server, tool) = text.split_once(':')?;
-        (!server.is_empty() && !tool.is_empty()).then(|| Self {
-            server: server.to_owned(),
-            tool: tool.to_owned(),
-        })
+        (!server.is_empty() && !tool.is_empty()).then(|| Self(text.to_owned()))
     }
 
+    /// Both names may contain colons, so the pattern is matched as a whole.
     fn matches(&self, server: &str, tool: &str) -> bool {
-        stars_match(&self.server, server) && stars_match(&self.tool, tool)
+        stars_match(&self.0, &format!("{server}:{tool}"))
     }
 }
 
 /// The pattern as it is written.
 impl fmt::Display for ToolPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.server, self.tool)
+        f.write_str(&self.0)
     }
 }
 
@@ -131,7 +126,7 @@ mod tests {
         for wrong in ["", "x", ":x", "x:"] {
             assert_eq!(ToolPattern::parse(wrong), None, "{wrong}");
         }
-        let two = ToolPattern::parse("a:b:c").unwrap();
-        assert!(two.matches("a", "b:c") && !two.matches("a:b", "c"));
+        let two = ToolPattern::parse("a:b:c*").unwrap();
+        assert!(two.matches("a", "b:cd") && two.matches("a:b", "c") && !two.matches("a", "b"));
     }
 }

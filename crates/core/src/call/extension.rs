@@ -39,17 +39,22 @@ pub(crate) async fn may_pass(
     core.may_use(&scope, upstream, None)?;
     let plain = plain(method);
     let tools = &upstream.settings().tools;
-    let is_hidden = |method: &str| !scope.permits(Item::Tool, server, method);
-    if !tools.permits(method)
-        || tools.denies(&plain)
-        || is_hidden(method)
-        || scope.denies(server, &plain)
-    {
+    let permits = tools.permits(method) && scope.permits(Item::Tool, server, method);
+    if !permits || tools.denies(&plain) || scope.denies(server, &plain) {
         return Err(Error::method_not_found(method));
     }
     let named = Named::read(params)?;
     if let Some(uri) = &named.uri {
         core.may_use(&scope, upstream, Some((Item::Resource, uri)))?;
+    }
+    if let Some(name) = named.name.as_deref().filter(|_| scope.selects_tools()) {
+        // The server's own answer would tell a missing name from a hidden one.
+        let catalog = scope.catalog(live_catalog);
+        let part = catalog.server(server);
+        let is_listed = |kind| part.is_some_and(|part| part.find(kind, name).is_some());
+        if !is_listed(Item::Tool) && !is_listed(Item::Prompt) {
+            return Err(nothing_named(server, name));
+        }
     }
     let mut items = Vec::new();
     for kind in [Item::Tool, Item::Prompt] {
@@ -58,8 +63,7 @@ pub(crate) async fn may_pass(
         for known in live_catalog.offered_as(server, kind, name) {
             if !live_catalog.lists(server, kind, &known) || !scope.permits(kind, server, &known) {
                 // Held back, or hidden by the settings or the profile.
-                let message = format!("server `{server}` offers nothing named `{}`", cut(name));
-                return Err(Error::invalid_params(message));
+                return Err(nothing_named(server, name));
             }
             items.push((kind, known));
         }
@@ -124,6 +128,11 @@ pub(crate) async fn may_pass(
             allow: Some(format!("allow {server}:{}", cut(subject)).into()),
         }),
     }
+}
+
+fn nothing_named(server: &str, name: &str) -> Error {
+    let message = format!("server `{server}` offers nothing named `{}`", cut(name));
+    Error::invalid_params(message)
 }
 
 /// A method in the usual spelling: `skills/get` for `Skills.get`.

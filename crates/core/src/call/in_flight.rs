@@ -126,7 +126,7 @@ impl InFlight {
         } = context;
         let patience = upstream.request_timeout();
         let questions = &upstream.questions;
-        questions.note(context.caller.realm);
+        questions.note(context.caller.realm.principal);
         let questions = (live.era() == Era::Legacy)
             .then(|| questions.open(context.caller, context.tool(), context.capabilities()));
         if let Some(questions) = questions

@@ -155,7 +155,9 @@ async fn answer_roots(
     asked: &Asked,
 ) -> Result<Raw, ErrorObject> {
     let is_for_roots = asked.method == method::ROOTS_LIST && !asked.of_request;
-    let Some(line) = questions.roots().filter(|_| is_for_roots) else {
+    let line = questions.roots().filter(|_| is_for_roots);
+    // The profile of the client may have lost the server since.
+    let Some((_, line)) = line.filter(|(realm, _)| core.permits_server(*realm, server)) else {
         return Err(unanswerable(&asked.method));
     };
     // There is no call whose count could limit it.

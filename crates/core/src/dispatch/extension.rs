@@ -98,8 +98,8 @@ async fn move_one(core: &Core, upstream: &Upstream, told: Told) -> Option<()> {
     passing.await.ok()?;
     let _place = upstream.limiter.acquire(caller.key).ok()?.await;
     let live = connection(upstream, &guest)?;
-    // A question that this leads to must not reach a client of another realm.
-    upstream.questions.note(caller.realm);
+    // A question that this leads to must not reach a client of another principal.
+    upstream.questions.note(caller.realm.principal);
     let params = match guest {
         Guest::Modern => translate::request(params, &guest, live.era(), false),
         Guest::Legacy { .. } => params,

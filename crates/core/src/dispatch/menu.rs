@@ -14,7 +14,7 @@ use switchboard_base::{
 use switchboard_catalog::{Catalog, Item, Kind, Offers, ServerPart};
 use switchboard_client::Raw;
 use switchboard_config::Config;
-use switchboard_outbound::{builtin, memory};
+use switchboard_outbound::{builtin, memory, upstream::Upstream};
 use switchboard_results::Structured;
 use switchboard_schema::{Checker, Fit, ValidationErrors, shape};
 use switchboard_search::Found;
@@ -182,10 +182,12 @@ impl Dispatch<'_> {
         }
         let name = text(&arguments, "name")?;
         let catalog = self.catalog();
-        Ok(match for_models(&catalog, &name) {
-            Some(tool) => tool_result::described(&catalog, &tool),
-            None => self.held(&name).unwrap_or_else(|| no_tool(&catalog, &name)),
-        })
+        if let Some(tool) = for_models(&catalog, &name) {
+            return Ok(tool_result::described(&catalog, &tool));
+        }
+        let named = self.split(&name);
+        let held = named.and_then(|(upstream, tool)| self.held(&upstream.name, tool));
+        Ok(held.map_or_else(|| no_tool(&catalog, &name), tool_result::failed))
     }
 
     /// Calls the tool that the arguments name, and forwards its result.
@@ -244,7 +246,6 @@ impl Dispatch<'_> {
 
     /// Resolves the name of a tool. Waits, for a bounded time, for a server that was never listed.
     async fn find_named(&self, name: &str) -> Result<(Arc<str>, Arc<str>), Raw> {
-        let live_catalog = &self.core.live_catalog;
         let known = {
             let catalog = self.catalog();
             for_models(&catalog, name).map(|tool| (tool.server().clone(), tool.name().into()))
@@ -252,15 +253,10 @@ impl Dispatch<'_> {
         if let Some(known) = known {
             return Ok(known);
         }
-        if let Some((server, tool)) = self.split(name) {
-            let item = Some((Kind::Tool, tool));
-            if let Err(unapproved) = live_catalog.permits(server, item) {
-                return Err(tool_result::failed(unapproved));
-            }
-            let unseen = live_catalog.catalog().server(server).is_none();
-            if unseen && let Err(failure) = self.part(server).await {
-                return Err(tool_result::failed(failure));
-            }
+        if let Some((upstream, tool)) = self.split(name)
+            && let Err(failure) = self.seek(&upstream, tool).await
+        {
+            return Err(tool_result::failed(failure));
         }
         let catalog = self.catalog();
         match for_models(&catalog, name) {
@@ -301,19 +297,10 @@ impl Dispatch<'_> {
         fitting.await.unwrap_or(Ok(sent))
     }
 
-    /// The error for a tool that is held; `None` if it is not.
-    fn held(&self, name: &str) -> Option<Raw> {
-        let (server, tool) = self.split(name)?;
-        let item = Some((Kind::Tool, tool));
-        let permitted = self.core.live_catalog.permits(server, item);
-        permitted.err().map(tool_result::failed)
-    }
-
-    /// Splits the name of a tool that the caller may see into its server and its own name.
-    fn split<'a>(&self, name: &'a str) -> Option<(&'a str, &'a str)> {
+    /// Splits the name of a tool into its server, if the caller sees it, and its own name.
+    fn split<'a>(&self, name: &'a str) -> Option<(Arc<Upstream>, &'a str)> {
         let (server, tool) = split(name, |server| self.upstream(server).is_ok())?;
-        let permits = self.scope.permits(Kind::Tool, server, tool);
-        permits.then_some((server, tool))
+        Some((self.upstream(server).ok()?, tool))
     }
 
     fn no_server(&self, name: &str) -> Raw {

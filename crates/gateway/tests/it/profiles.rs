@@ -95,7 +95,23 @@ async fn answer(pipe: &mut Pipe, method: &str, params: &Value, name: &str) -> St
 
 #[tokio::test]
 async fn hidden_items_look_like_missing_ones() {
-    let Two { rig, a, b } = Two::new().await;
+    let work = json!({ "servers": ["alpha"], "tools": { "deny": ["*:drop_*"] } });
+    for trust in ["always", "first", "ask"] {
+        let (a, b) = (stage(), stage());
+        let mut config = config(&a, &b, &work);
+        for server in ["alpha", "beta"] {
+            config["mcpServers"][server]["trust"] = json!(trust);
+        }
+        let rig = Rig::configured(config).await;
+        for server in ["alpha", "beta"] {
+            let path = format!("/api/v1/servers/{server}");
+            rig.until(&path, |server| server["state"] == "ready").await;
+        }
+        compare_hidden_with_missing(Two { rig, a, b }).await;
+    }
+}
+
+async fn compare_hidden_with_missing(Two { rig, a, b }: Two) {
     let call = json!({ "name": "NAME", "arguments": {} });
     let menu = |tool: &str| json!({ "name": tool, "arguments": { "name": "NAME" } });
     let within =
@@ -111,7 +127,7 @@ async fn hidden_items_look_like_missing_ones() {
                 "tools/call",
                 &call,
                 "alpha__drop_all",
-                "alpha__drop_alm",
+                "alpha__drup_all",
             ),
             (direct(), "prompts/get", &prompt, "beta__p", "bexa__p"),
             (
@@ -123,7 +139,7 @@ async fn hidden_items_look_like_missing_ones() {
             ),
             (direct(), "completion/complete", &of, "beta__p", "bexa__p"),
             (search(), "tools/call", &within, "beta", "bexa"),
-            (server("alpha"), "tools/call", &call, "drop_all", "drop_alm"),
+            (server("alpha"), "tools/call", &call, "drop_all", "drup_all"),
         ];
         let (describe, call_tool) = (menu("describe_tool"), menu("call_tool"));
         for menu in [&describe, &call_tool] {
@@ -134,7 +150,7 @@ async fn hidden_items_look_like_missing_ones() {
                 "tools/call",
                 menu,
                 "alpha:drop_all",
-                "alpha:drop_alm",
+                "alpha:drup_all",
             ));
         }
         if revision != MODERN {
@@ -215,6 +231,7 @@ async fn status_and_greeting_mention_only_the_profile() {
     assert_eq!(servers.len(), 1, "{status}");
     assert_eq!(servers[0]["tools"], 1);
     assert!(status["clients"].is_null(), "{status}");
+    assert!(servers[0]["calls"].is_null(), "{status}");
     assert!(!status.to_string().contains("server:beta"), "{status}");
     rig.stop().await;
 }
@@ -308,16 +325,51 @@ async fn profile_can_require_more_approvals() {
     free.call("alpha__read", json!({})).await;
     let mut pipe = Pipe::open(&rig, under("work", direct())).await;
     let id = pipe.send_call("alpha__read", json!({})).await;
-    let pending = async || {
-        let list = rig.get("/api/v1/approvals").await.json();
-        let first = list["approvals"].get(0)?;
-        Some(first["id"].as_str()?.to_owned())
-    };
-    let approval = until("an approval request", pending).await;
+    let approval = pending(&rig).await;
     assert_eq!(a.calls_of("read").len(), 1);
     let path = format!("/api/v1/approvals/{approval}/approve");
     assert_eq!(rig.post(&path, &json!({})).await.status, 200);
     let result = pipe.finish(&id).await.json;
     assert_eq!(text_of(&result["result"]), "read was called");
     rig.stop().await;
+}
+
+#[tokio::test]
+async fn questions_reach_clients_under_a_profile() {
+    let Two { rig, a, b: _b } = Two::new().await;
+    a.change_tools(&[tool("read", "Reads."), tool("elicit", "Asks.")])
+        .await;
+    let mut owner = Pipe::open(&rig, direct()).await;
+    owner.call("alpha__read", json!({})).await;
+    let mut pipe = Pipe::open(&rig, under("work", direct())).await;
+    pipe.until_told(LIST_CHANGED).await;
+    let answer = text_of(&pipe.call("alpha__elicit", json!({})).await);
+    assert!(answer.contains("accept"), "{answer}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn waiting_call_is_refused_if_its_profile_changes() {
+    let Two { rig, a, b } = Two::with(json!({ "approvals": "all" })).await;
+    let mut pipe = Pipe::open(&rig, under("work", direct())).await;
+    let id = pipe.send_call("alpha__read", json!({})).await;
+    let approval = pending(&rig).await;
+    let stricter = json!({ "approvals": "all", "tools": { "deny": ["*:read"] } });
+    rig.reconfigure(&config(&a, &b, &stricter)).await;
+    let path = format!("/api/v1/approvals/{approval}/approve");
+    assert_eq!(rig.post(&path, &json!({})).await.status, 200);
+    let answer = pipe.finish(&id).await.json;
+    assert!(answer.to_string().contains("there is no tool"), "{answer}");
+    assert!(a.calls_of("read").is_empty());
+    rig.stop().await;
+}
+
+/// The ID of the first pending approval request.
+async fn pending(rig: &Rig) -> String {
+    let first = async || {
+        let list = rig.get("/api/v1/approvals").await.json();
+        let first = list["approvals"].get(0)?;
+        Some(first["id"].as_str()?.to_owned())
+    };
+    until("an approval request", first).await
 }

@@ -19,12 +19,14 @@ const LAST_STARTS: Duration = Duration::from_secs(10);
 const LAST_LESSONS: Duration = Duration::from_mins(2);
 
 impl Supervisor {
-    /// Waits briefly for servers that have never been listed, once for each.
-    pub async fn delay_list(&self) {
+    /// Waits briefly for servers that have never been listed and that the client sees, once for each.
+    pub async fn delay_list(&self, sees: impl Fn(&str) -> bool) {
         let upstreams = self.all();
         let deps = &self.deps;
         let now = Instant::now();
-        let new = upstreams.values().filter(|upstream| upstream.is_new());
+        let new = upstreams
+            .values()
+            .filter(|upstream| upstream.is_new() && sees(&upstream.name));
         let waits = new.filter_map(|upstream| {
             let contact = &deps.first_contact;
             let until = contact.list_waits(&upstream.name, &upstream.settings(), now)?;

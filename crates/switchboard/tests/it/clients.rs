@@ -229,6 +229,12 @@ fn client_is_connected_under_a_profile() {
     let home = place.home();
     let expected = serde_json::json!(["stdio", "--home", home, "--profile", "work"]);
     assert_eq!(*args, expected);
+    let again = place.run(&["connect", "cursor", "--yes"]);
+    assert!(
+        again.err.contains("the profile `work` is kept"),
+        "{again:?}"
+    );
+    assert!(again.err.contains("already has the gateway"), "{again:?}");
     let listed = place.run(&["connect"]).out;
     let row = listed.lines().find(|line| line.starts_with("cursor"));
     assert!(
