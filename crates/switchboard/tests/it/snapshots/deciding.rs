@@ -131,7 +131,8 @@ fn look_at_requests(book: &mut Book, rich: &Rich) {
             &["approvals", "list", "--status", "rejected"],
             &["approvals", "list", "--kind", "nonsense"],
             &["approvals", "show", id],
-            &["approvals", "show", "zz"],
+            // No ID contains a hyphen, so none begins with this.
+            &["approvals", "show", "z-z"],
             &["approvals", "rules"],
             &["approvals", "test", "deny files:*"],
             &["approvals", "test", "perhaps files:*"],
