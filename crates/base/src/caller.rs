@@ -21,7 +21,7 @@ pub enum Principal {
     Anyone,
 }
 
-/// A principal under a profile. Everything of one realm is invisible to the others.
+/// A principal under a profile. Sessions, tasks and results of one realm cannot be used by another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Realm {
     /// The authenticated party.

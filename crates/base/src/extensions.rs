@@ -100,9 +100,9 @@ impl Outbound {
     /// Queues a notification if there is room. Returns `true` if the caller has to start forwarding.
     pub fn put(&self, told: Told) -> bool {
         let mut queue = self.0.lock();
-        let realm = told.caller.realm;
+        let principal = told.caller.realm.principal;
         let others = queue.waiting.iter();
-        let like = others.filter(|other| other.caller.realm == realm);
+        let like = others.filter(|other| other.caller.realm.principal == principal);
         if like.count() >= NOTIFICATIONS_MAX {
             tracing::debug!(
                 method = told.method,

@@ -89,17 +89,15 @@ impl ServerPart {
     /// item, and shares their definitions.
     pub(crate) fn reduced(&self, permits: &Permits<'_>) -> Option<Self> {
         let reduced = |kind: Kind, list: &Arc<List>| list.reduced(&|key| permits(kind, key));
-        let is_whole = |kind: Kind| {
-            self.list(kind)
-                .entries
-                .iter()
-                .all(|one| permits(kind, &one.key))
-        };
-        if Kind::ALL.into_iter().all(is_whole) {
+        let lists = Kind::ALL.map(|kind| reduced(kind, self.list(kind)));
+        if lists
+            .iter()
+            .zip(&self.lists)
+            .all(|(now, whole)| Arc::ptr_eq(now, whole))
+        {
             return None;
         }
         let compact = self.compact.as_ref();
-        let lists = Kind::ALL.map(|kind| reduced(kind, self.list(kind)));
         let mut tools = lists[Kind::Tool.index()].entries.iter();
         Some(Self {
             name: Arc::clone(&self.name),

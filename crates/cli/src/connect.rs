@@ -12,11 +12,11 @@ use switchboard_client_configs::{
     plan_disconnect, undo,
 };
 use switchboard_config::{Config, Home};
+use switchboard_host::stdio;
 use switchboard_terminal::{
     error::Error,
     print::{self, Cell, Colour, Table},
 };
-use switchboard_text::nearest;
 
 use super::{agree::CHANGE, backups, difference::difference, list::short_path};
 use crate::place::Place;
@@ -59,7 +59,7 @@ pub fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Error> {
     let dirs = Dirs::current()?;
     let mut words = place.to_args(home);
     if let Some(profile) = &args.profile {
-        check_profile(home, profile)?;
+        stdio::check_profile(&Config::load(home.config_file())?, profile)?;
         words.extend(["--profile".to_owned(), profile.clone()]);
     }
     let gateway = GatewayEntry {
@@ -91,21 +91,6 @@ pub fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Error> {
         ));
     }
     Ok(())
-}
-
-/// Checks that the configuration has a profile.
-fn check_profile(home: &Home, name: &str) -> Result<(), Error> {
-    let profiles = Config::load(home.config_file())?.profiles;
-    if profiles.contains_key(name) {
-        return Ok(());
-    }
-    let meant = nearest(name, profiles.keys().map(String::as_str));
-    Err(
-        Error::new(format!("there is no profile `{name}`")).hint(match meant {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => "add it to `profiles` in switchboard.json".to_owned(),
-        }),
-    )
 }
 
 /// Lists all clients, and which of them use the gateway.

@@ -209,8 +209,13 @@ const PROFILE: &str = "--profile";
 /// The profile in the arguments of an entry.
 fn profile_of(imported: &Imported) -> Option<String> {
     let (_, args) = imported.command()?;
-    let at = args.iter().position(|arg| *arg == PROFILE)?;
-    args.get(at + 1).map(|profile| (*profile).to_owned())
+    args.iter().enumerate().find_map(|(at, arg)| {
+        let profile = match arg.strip_prefix(PROFILE)? {
+            "" => args.get(at + 1)?,
+            rest => rest.strip_prefix('=')?,
+        };
+        Some(profile.to_owned())
+    })
 }
 
 /// Tests if a member needs no change. The user may have disabled the entry; that choice is kept.

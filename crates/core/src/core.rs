@@ -295,7 +295,7 @@ impl Handler for Core {
     fn configured(&self, config: &Config) {
         self.approvals.set_policy(|policy| policy.under(config));
         if self.scopes.set(config) {
-            self.live_catalog.views_changed();
+            self.live_catalog.touch();
         }
     }
 

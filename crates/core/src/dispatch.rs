@@ -176,13 +176,22 @@ impl Dispatch<'_> {
         part.ok_or_else(|| Error::invalid_params(format!("there is no server `{}`", cut(name))))
     }
 
-    /// Checks that a server lists a tool that the caller sees. The server's own error for an unknown tool would
+    /// Tests if a server lists a tool that the caller sees.
+    fn lists(&self, server: &str, tool: &str) -> bool {
+        let catalog = self.catalog();
+        let part = catalog.server(server);
+        part.is_some_and(|part| part.find(Kind::Tool, tool).is_some())
+    }
+
+    /// The same, after a wait for a server that was never listed. The server's own error for an unknown tool would
     /// tell it from a hidden one.
-    async fn listed(&self, upstream: &Upstream, tool: &str) -> Result<(), Error> {
+    async fn will_list(&self, upstream: &Upstream, tool: &str) -> Result<(), Error> {
         self.seek(upstream, tool).await?;
-        let part = self.part(&upstream.name).await?;
-        let found = part.find(Kind::Tool, tool).map(drop);
-        found.ok_or_else(|| Error::invalid_params(format!("there is no tool `{}`", cut(tool))))
+        if self.lists(&upstream.name, tool) {
+            return Ok(());
+        }
+        let message = format!("there is no tool `{}`", cut(tool));
+        Err(Error::invalid_params(message))
     }
 
     /// Waits for the lists of a server that was never listed, for a tool that is in none. The error is that the
@@ -200,9 +209,12 @@ impl Dispatch<'_> {
     /// The error for a tool that is held, if the caller would see it otherwise.
     fn held(&self, server: &str, tool: &str) -> Option<Error> {
         let live_catalog = &self.core.live_catalog;
+        let is_offered = || {
+            let offered = live_catalog.offered_as(server, Kind::Tool, tool);
+            offered.iter().any(|offered| offered == tool)
+        };
         let is_seen = self.scope.is_everything()
-            || self.scope.permits(Kind::Tool, server, tool)
-                && live_catalog.is_offered(server, Kind::Tool, tool);
+            || self.scope.permits(Kind::Tool, server, tool) && is_offered();
         let permitted = live_catalog.permits(server, Some((Kind::Tool, tool)));
         permitted.err().filter(|_| is_seen)
     }
@@ -559,8 +571,9 @@ impl Dispatch<'_> {
             self.core.may_use(&self.scope, &upstream, None)?;
         }
         for (kind, name) in items.iter().flatten() {
-            if *kind == Kind::Tool && self.scope.selects_tools() {
-                Box::pin(self.listed(&upstream, name)).await?;
+            let selects = *kind == Kind::Tool && self.scope.selects_tools();
+            if selects && !self.lists(server, name) {
+                Box::pin(self.will_list(&upstream, name)).await?;
             }
             let item = Some((*kind, &**name));
             self.core.may_use(&self.scope, &upstream, item)?;

@@ -22,6 +22,7 @@ use switchboard_terminal::{
     error::{Context as _, Error},
     print,
 };
+use switchboard_text::nearest;
 
 use crate::{
     log,
@@ -77,10 +78,8 @@ impl Client {
 
     /// Checks that the configuration has the client's profile.
     fn check_profile(&self, config: &Config) -> Result<(), Error> {
-        match &self.endpoint.profile {
-            Some(name) if !config.profiles.contains_key(&**name) => Err(no_profile(name)),
-            _ => Ok(()),
-        }
+        let profile = self.endpoint.profile.as_deref();
+        profile.map_or(Ok(()), |name| check_profile(config, name))
     }
 
     /// The directory, as it is sent to the gateway.
@@ -100,9 +99,25 @@ pub async fn join(home: &Home, client: &Client) -> Option<(Reader, Writer)> {
     link.map(join::Link::into_ends)
 }
 
+/// Checks that the configuration has a profile.
+pub fn check_profile(config: &Config, name: &str) -> Result<(), Error> {
+    if config.profiles.contains_key(name) {
+        return Ok(());
+    }
+    Err(
+        match nearest(name, config.profiles.keys().map(String::as_str)) {
+            Some(meant) => unknown_profile(name).hint(format!("did you mean `{meant}`?")),
+            None => no_profile(name),
+        },
+    )
+}
+
 fn no_profile(name: &str) -> Error {
+    unknown_profile(name).hint("`profiles` in switchboard.json lists the profiles")
+}
+
+fn unknown_profile(name: &str) -> Error {
     Error::new(format!("there is no profile `{name}`"))
-        .hint("`profiles` in switchboard.json lists the profiles")
 }
 
 fn parse_view(text: &str) -> Result<View, String> {

@@ -152,11 +152,6 @@ impl LiveCatalog {
         self.changes.subscribe()
     }
 
-    /// Has clients compare their lists again, because what they see of the catalogue may have changed.
-    pub fn views_changed(&self) {
-        self.changes.send_modify(|changes| *changes += 1);
-    }
-
     /// The pins of a server, which record its approved and held definitions. Waits until a judgement in
     /// progress has taken effect, so that no item is reported as held while it is still shown. Reads a file.
     pub fn pins(&self, name: &str, server: &Server) -> Pins {
@@ -219,14 +214,6 @@ impl LiveCatalog {
         let catalog = self.catalog();
         let part = catalog.server(server);
         part.is_some_and(|part| part.find(kind, name).is_some())
-    }
-
-    /// Tests if the server offers this item. It may be held or hidden.
-    pub fn is_offered(&self, server: &str, kind: Kind, name: &str) -> bool {
-        let called = |item: &Raw| item.member(kind.key_member())?.to_text();
-        let is_it = |item: &Raw| called(item).as_deref() == Some(name);
-        self.offers(server)
-            .is_some_and(|offers| offers.list(kind).iter().any(is_it))
     }
 
     /// The names of items that match this name, ignoring case and all characters other than letters and
@@ -491,7 +478,7 @@ impl LiveCatalog {
     }
 
     /// Makes clients fetch their lists again, even if nothing has changed.
-    pub(crate) fn touch(&self) {
+    pub fn touch(&self) {
         self.changes.send_modify(|changes| *changes += 1);
     }
 

@@ -32,11 +32,6 @@ impl ToolPattern {
         let (server, tool) = text.split_once(':')?;
         (!server.is_empty() && !tool.is_empty()).then(|| Self(text.to_owned()))
     }
-
-    /// Both names may contain colons, so the pattern is matched as a whole.
-    fn matches(&self, server: &str, tool: &str) -> bool {
-        stars_match(&self.0, &format!("{server}:{tool}"))
-    }
 }
 
 /// The pattern as it is written.
@@ -55,20 +50,26 @@ impl Profile {
 
     /// Tests if it includes a tool, by the server's own name for it.
     pub fn permits_tool(&self, server: &str, tool: &str) -> bool {
+        let name = full(server, tool);
         let allow = self.allow.as_deref();
         self.permits_server(server)
-            && allow.is_none_or(|allow| has(allow, server, tool))
-            && !self.denies(server, tool)
+            && allow.is_none_or(|allow| matches(allow, &name))
+            && !matches(&self.deny, &name)
     }
 
     /// Tests if `deny` leaves a tool out.
     pub fn denies(&self, server: &str, tool: &str) -> bool {
-        has(&self.deny, server, tool)
+        matches(&self.deny, &full(server, tool))
     }
 }
 
-fn has(patterns: &[ToolPattern], server: &str, tool: &str) -> bool {
-    patterns.iter().any(|one| one.matches(server, tool))
+/// The name that patterns match. They match it as a whole, because both parts may contain colons.
+fn full(server: &str, tool: &str) -> String {
+    format!("{server}:{tool}")
+}
+
+fn matches(patterns: &[ToolPattern], name: &str) -> bool {
+    patterns.iter().any(|one| stars_match(&one.0, name))
 }
 
 #[cfg(test)]
@@ -126,7 +127,10 @@ mod tests {
         for wrong in ["", "x", ":x", "x:"] {
             assert_eq!(ToolPattern::parse(wrong), None, "{wrong}");
         }
-        let two = ToolPattern::parse("a:b:c*").unwrap();
-        assert!(two.matches("a", "b:cd") && two.matches("a:b", "c") && !two.matches("a", "b"));
+        let two = Profile {
+            deny: patterns(&["a:b:c*"]),
+            ..Profile::default()
+        };
+        assert!(two.denies("a", "b:cd") && two.denies("a:b", "c") && !two.denies("a", "b"));
     }
 }

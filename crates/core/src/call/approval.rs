@@ -548,7 +548,7 @@ pub(super) fn is_quiet(core: &Core, caller: &Caller, kind: Kind) -> bool {
     core.approvals.policy().is_quiet(kind) && guard(core, caller) == Guard::Never
 }
 
-/// The guard of the caller's profile. Without its profile, a caller has no rights.
+/// The guard of the caller's profile; the strictest one if the profile is gone.
 fn guard(core: &Core, caller: &Caller) -> Guard {
     let scope = core.scopes.of(caller.realm);
     scope.map_or(Guard::All, |scope| scope.guard())

@@ -315,7 +315,7 @@ impl Visitor<'_> {
             holder: Holder {
                 // Clients without a name share one quota, because their connections may all belong
                 // to one client.
-                client: named.unwrap_or_else(|| FxBuildHasher.hash_one(self.realm)),
+                client: named.unwrap_or_else(|| FxBuildHasher.hash_one(self.realm.principal)),
                 is_web: true,
                 is_stranger: self.realm.principal == Principal::Anyone,
             },

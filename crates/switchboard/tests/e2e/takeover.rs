@@ -9,7 +9,9 @@ use switchboard_test_support::{Home, pipe::Pipe, until, with};
 
 /// Speaks 2025-06-18. Its tools ask the client and return its answer; it reports a change of a resource
 /// before it responds to the subscription, and logs the level that it gets. A call that comes before the
-/// answer waits. Of two calls of `together`, it answers the first and asks for the second at once. It answers `hasty` when `release` is called, without waiting for the answer to its question. It starts slowly if a file with its name and `.slow` exists.
+/// answer waits. Of two calls of `together`, it answers the first and asks for the second at once. It answers
+/// `hasty` when `release` is called, without waiting for the answer to its question. It starts slowly if a file
+/// with its name and `.slow` exists.
 const ASKING: &str = r#"#!/bin/sh
 [ -e "$0.slow" ] && sleep 3
 say() { printf '%s\n' "$1"; }
@@ -32,7 +34,7 @@ while if [ -n "$held" ]; then line=$held held=; else IFS= read -r line; fi; do
     *'"release"'*)
       say "{\"jsonrpc\":\"2.0\",\"id\":$hasty,\"result\":{\"content\":[]}}"
       say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"content\":[]}}" ;;
-    *'"id":"h"'*) printf '%s' "$line" > "$0.told" ;;
+    *'"id":"h"'*) printf '%s' "$line" > "$0.part"; mv "$0.part" "$0.told" ;;
     *'"together"'*)
       if [ -z "$first" ]; then first=$id; continue; fi
       printf '%s\n%s\n' "{\"jsonrpc\":\"2.0\",\"id\":$first,\"result\":{\"content\":[]}}" '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"together","requestedSchema":{"type":"object","properties":{}}}}'

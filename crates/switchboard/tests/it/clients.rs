@@ -235,6 +235,14 @@ fn client_is_connected_under_a_profile() {
         "{again:?}"
     );
     assert!(again.err.contains("already has the gateway"), "{again:?}");
+    // As a user may have written it.
+    let by_hand = CURSOR.replace("\"mine\": { \"command\": \"other\" }", "\"switchboard\": { \"command\": \"switchboard\", \"args\": [\"stdio\", \"--profile=work\"] }");
+    place.write("user/.cursor/mcp.json", &by_hand);
+    let again = place.run(&["connect", "cursor", "--yes"]);
+    assert!(
+        again.err.contains("the profile `work` is kept"),
+        "{again:?}"
+    );
     let listed = place.run(&["connect"]).out;
     let row = listed.lines().find(|line| line.starts_with("cursor"));
     assert!(
