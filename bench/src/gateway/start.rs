@@ -184,6 +184,8 @@ async fn fill(home: &Home) -> Result<()> {
         method: "tools/call".into(),
         name: "echo".into(),
         client: "bench".into(),
+        principal: "owner".into(),
+        door: "pipe".into(),
         duration: Duration::from_millis(1),
         waited: Duration::ZERO,
         outcome: Outcome::Error { code: -32603 },

@@ -15,6 +15,9 @@ pub enum Door {
     Socket,
 }
 
+/// The door of a client on a pipe, in records.
+pub const PIPE: &str = "pipe";
+
 impl Door {
     /// Its name in records.
     pub const fn as_str(self) -> &'static str {
@@ -47,7 +50,8 @@ impl Actor {
 /// `owner via socket (switchboard, pid 123)`.
 impl fmt::Display for Actor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "owner via {}", self.door)?;
+        let principal = self.principal.as_deref().unwrap_or("unknown");
+        write!(f, "{principal} via {}", self.door)?;
         let Some(PeerProcess { pid, program }) = &self.peer else {
             return Ok(());
         };
@@ -66,6 +70,7 @@ mod tests {
     #[test]
     fn actor_names_door_program_and_process() {
         let mut actor = Actor {
+            principal: Some("owner".into()),
             door: "console",
             peer: None,
         };
@@ -76,5 +81,10 @@ mod tests {
             program: Some("/usr/bin/switchboard".into()),
         });
         assert_eq!(actor.to_string(), "owner via socket (switchboard, pid 123)");
+        actor.principal = Some("token ci".into());
+        assert_eq!(
+            actor.to_string(),
+            "token ci via socket (switchboard, pid 123)"
+        );
     }
 }

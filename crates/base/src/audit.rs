@@ -170,6 +170,9 @@ pub struct Event {
 /// The party behind a change or a decision, as the gateway identified it on arrival.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Actor {
+    /// `owner`, `token` with its name, or `anyone`. `None` if it was refused before it was known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub principal: Option<Arc<str>>,
     /// `socket`, `tcp` or `console`.
     pub door: &'static str,
     /// The process at the other end, where the system reports it.
@@ -424,6 +427,7 @@ mod tests {
             what: "denied",
             subject: subject.into(),
             actor: Some(Actor {
+                principal: Some("owner".into()),
                 door: "socket",
                 peer: Some(PeerProcess {
                     pid: 7,
@@ -468,8 +472,7 @@ mod tests {
             ("denied", "bank:pay")
         );
         let body: Value = serde_json::from_str(&entries[0].body).unwrap();
-        let wanted =
-            json!({ "rule": "deny bank:*", "actor": { "door": "socket", "peer": { "pid": 7 } } });
+        let wanted = json!({ "rule": "deny bank:*", "actor": { "principal": "owner", "door": "socket", "peer": { "pid": 7 } } });
         assert_eq!(body, wanted);
     }
 

@@ -8,15 +8,18 @@ use std::{
 use sha2::{Digest, Sha256};
 use switchboard_approvals::{Holder, Session};
 use switchboard_client::{Raw, Revision, model::LogLevel};
+use switchboard_tokens::TokenId;
 use switchboard_wire::{Era, meta, method};
 
-use crate::error::cut;
+use crate::{actor::PIPE, error::cut};
 
 /// The authenticated party behind a request. It is never derived from what a client says about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Principal {
-    /// The user who runs the gateway: presented the token, or came over the socket.
+    /// The user who runs the gateway: presented the gateway's own token, or came over the socket.
     Owner,
+    /// A client with a token that the owner created.
+    Token(TokenId),
     /// Any user of this machine, where the gateway requires no token.
     Anyone,
 }
@@ -69,10 +72,11 @@ impl From<Principal> for Realm {
 /// Its name in records and in signed tokens, which is the same in every run.
 impl fmt::Display for Realm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.principal {
-            Principal::Owner => "owner",
-            Principal::Anyone => "anyone",
-        })?;
+        match self.principal {
+            Principal::Owner => f.write_str("owner"),
+            Principal::Token(id) => write!(f, "token-{id}"),
+            Principal::Anyone => f.write_str("anyone"),
+        }?;
         match self.profile {
             None => Ok(()),
             Some(profile) => write!(f, "@{profile}"),
@@ -105,6 +109,8 @@ pub struct Caller {
     pub client: Arc<str>,
     /// The interface through which it reached the gateway.
     pub origin: Origin,
+    /// The door that it came in by, in records.
+    pub door: &'static str,
     /// The party that the request belongs to, and the profile that it is held to.
     pub realm: Realm,
     /// The directory that the client works in, if it has declared one.
@@ -125,6 +131,7 @@ impl Caller {
             },
             client,
             origin: Origin::Mcp,
+            door: PIPE,
             realm,
             project: None,
         }
@@ -147,10 +154,11 @@ impl Caller {
         }
     }
 
-    /// Marks the client as connected over HTTP.
+    /// Marks the client as connected over HTTP, through this door.
     #[must_use]
-    pub const fn over_http(mut self) -> Self {
+    pub const fn over_http(mut self, door: &'static str) -> Self {
         self.holder.is_web = true;
+        self.door = door;
         self
     }
 }

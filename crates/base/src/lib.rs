@@ -16,5 +16,6 @@ pub mod scrub;
 pub mod signed_token;
 pub mod tasks;
 pub mod time;
+pub mod tokens;
 pub mod uri;
 pub mod view;

@@ -109,6 +109,14 @@ fn address(args: &ActivityArgs, target: Option<&Target<'_>>) -> String {
     address
 }
 
+/// The client, and its principal if that is not the owner.
+fn client(call: &Call) -> String {
+    match &*call.principal {
+        "" | "owner" => call.client.clone(),
+        principal => format!("{} ({principal})", call.client),
+    }
+}
+
 /// Lists the newest call last, next to the shell prompt.
 fn table(calls: &[Call]) -> Table {
     let heading = ["TIME", "CLIENT", "CALL", "DURATION", "OUTCOME"];
@@ -117,7 +125,7 @@ fn table(calls: &[Call]) -> Table {
         let (outcome, colour) = outcome(call);
         table.row([
             local(&call.at).into(),
-            visible_line(&call.client).into(),
+            visible_line(&client(call)).into(),
             visible_line(&what(call)).into(),
             took(call.duration_ms - call.waited_ms).into(),
             Cell::coloured(&outcome, colour),

@@ -19,6 +19,7 @@ pub mod secret;
 pub mod servers;
 pub mod status;
 pub mod stop;
+pub mod token;
 pub mod tools;
 pub mod trust;
 

@@ -65,6 +65,23 @@ pub(super) fn span(seconds: i64) -> String {
     }
 }
 
+/// Parses `90`, `90s`, `30m`, `2h` or `7d` into seconds.
+pub(super) fn seconds(given: &str) -> Result<u64, String> {
+    let wrong = || "expected a duration such as 30m, 2h or 7d".to_owned();
+    let digits = given.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &given[digits.len()..] {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return Err(wrong()),
+    };
+    let many: u64 = digits.parse().map_err(|_| wrong())?;
+    many.checked_mul(unit)
+        .filter(|&seconds| seconds > 0)
+        .ok_or_else(wrong)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,5 +125,24 @@ mod tests {
         assert_eq!(told("2026-07-28T22:15:00Z"), "2026-07-29 00:15");
         assert_eq!(told("2026-07-27T22:15:00Z"), "00:15:00");
         assert_eq!(local("\u{1b}[2J"), "⟨U+001B⟩[2J");
+    }
+
+    #[test]
+    fn times_have_units() {
+        for (given, expected) in [
+            ("90", Some(90)),
+            ("90s", Some(90)),
+            ("30m", Some(1_800)),
+            ("2h", Some(7_200)),
+            ("7d", Some(604_800)),
+            ("0", None),
+            ("h", None),
+            ("2 h", None),
+            ("-2h", None),
+            ("2w", None),
+            ("99999999999999999d", None),
+        ] {
+            assert_eq!(seconds(given).ok(), expected, "{given}");
+        }
     }
 }

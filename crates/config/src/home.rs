@@ -247,6 +247,11 @@ impl Home {
         self.data.join("rules.json")
     }
 
+    /// `tokens.json`, the tokens of clients, without their secrets.
+    pub fn tokens(&self) -> PathBuf {
+        self.data.join("tokens.json")
+    }
+
     /// `first-contact.json`, the servers that were started but never listed.
     pub fn first_contact(&self) -> PathBuf {
         self.data.join("first-contact.json")

@@ -48,6 +48,7 @@ use crate::{
     scope::{Scope, Scopes},
     session::{Audience, Session},
     suspended::{Limits, SuspendedCalls},
+    tokens::LiveTokens,
 };
 
 /// The servers, the rules, and the calls between them.
@@ -63,7 +64,9 @@ pub struct Core {
     /// Changes of the configuration.
     pub configuration: Configuration,
     /// The scopes of callers.
-    pub scopes: Scopes,
+    pub scopes: Arc<Scopes>,
+    /// The tokens of clients.
+    pub tokens: Arc<LiveTokens>,
     /// The stage of the gateway: running, stopping, stopped.
     pub lifecycle: Lifecycle,
     /// The stream of events.
@@ -137,11 +140,14 @@ impl Core {
             audit: Arc::clone(&deps.audit),
             store: store.clone(),
         });
+        let scopes = Arc::new(Scopes::new(&deps.config.load()));
+        let tokens = LiveTokens::open(home.tokens(), Arc::clone(&scopes));
         let core = Arc::new(Self {
             environment: Arc::clone(&deps.environment),
             config: Arc::clone(&deps.config),
             configuration: Configuration::default(),
-            scopes: Scopes::new(&deps.config.load()),
+            scopes,
+            tokens: Arc::new(tokens),
             lifecycle: Lifecycle::default(),
             events: deps.events.clone(),
             audit: Arc::clone(&deps.audit),
@@ -239,6 +245,7 @@ impl Core {
             deps.first_contact.save(&deps.config.load());
         });
         let _ = closing.await;
+        self.tokens.save().await;
         self.audit.flush().await;
         self.store.close();
         let _ = tokio::time::timeout(CLOSE_PATIENCE, self.store.closed()).await;

@@ -12,6 +12,7 @@ pub mod scope;
 pub mod search_feedback;
 pub mod session;
 mod suspended;
+pub mod tokens;
 pub mod tool_result;
 mod translate;
 pub mod trust_requests;

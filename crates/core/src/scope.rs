@@ -9,14 +9,16 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::Mutex;
 use switchboard_approvals::rules::Guard;
 use switchboard_base::{
-    caller::{ProfileId, Realm},
+    caller::{Principal, ProfileId, Realm},
     error::Error,
 };
 use switchboard_catalog::{Catalog, Kind};
 use switchboard_config::{Config, Profile, View};
 use switchboard_outbound::{builtin, live_catalog::LiveCatalog};
+use switchboard_tokens::{Token, TokenId};
 
 use crate::approvals::policy::guard_of;
 
@@ -25,6 +27,8 @@ use crate::approvals::policy::guard_of;
 pub struct Scope {
     /// The profile that decides; `None` if everything is permitted.
     profile: Option<Profile>,
+    /// The servers that the caller's token is held to; `None` if it is held to none.
+    servers: Option<Arc<[String]>>,
     /// The catalog without what the profile leaves out, from the last time that it was needed.
     reduced: ArcSwapOption<Reduced>,
 }
@@ -39,13 +43,11 @@ struct Reduced {
 impl Scope {
     /// Decides if an item may be seen and used. The gateway's own tools always may.
     pub fn permits(&self, kind: Kind, server: &str, name: &str) -> bool {
-        let Some(profile) = self.profile.as_ref().filter(|_| server != builtin::SERVER) else {
-            return true;
+        let permits_tool = || {
+            let profile = self.profile.as_ref().filter(|_| server != builtin::SERVER);
+            profile.is_none_or(|profile| profile.permits_tool(server, name))
         };
-        match kind {
-            Kind::Tool => profile.permits_tool(server, name),
-            Kind::Prompt | Kind::Resource | Kind::Template => profile.permits_server(server),
-        }
+        self.permits_server(server) && (kind != Kind::Tool || permits_tool())
     }
 
     /// Tests if it leaves a tool out by name, and not for lack of mention.
@@ -56,17 +58,21 @@ impl Scope {
 
     /// Decides if a server may be seen and used.
     pub fn permits_server(&self, server: &str) -> bool {
-        let profile = self.profile.as_ref().filter(|_| server != builtin::SERVER);
-        profile.is_none_or(|profile| profile.permits_server(server))
+        if server == builtin::SERVER {
+            return true;
+        }
+        let servers = self.servers.as_ref();
+        servers.is_none_or(|servers| servers.iter().any(|known| known == server))
+            && (self.profile.as_ref()).is_none_or(|profile| profile.permits_server(server))
     }
 
     /// Returns `true` if it leaves nothing out.
     pub fn is_everything(&self) -> bool {
-        self.profile.is_none()
+        self.profile.is_none() && self.servers.is_none()
     }
 
     /// Returns `true` if it leaves out single tools of servers.
-    pub(crate) fn selects_tools(&self) -> bool {
+    pub fn selects_tools(&self) -> bool {
         let selects = |profile: &Profile| profile.allow.is_some() || !profile.deny.is_empty();
         self.profile.as_ref().is_some_and(selects)
     }
@@ -106,32 +112,52 @@ impl Scope {
     }
 }
 
-/// The scopes of all callers, by the configuration in force.
+/// The scopes of all callers, by the configuration and the tokens in force.
 #[derive(Debug)]
-pub struct Scopes(ArcSwap<Table>);
+pub struct Scopes {
+    table: ArcSwap<Table>,
+    /// Held while the table is replaced.
+    changing: Mutex<()>,
+}
 
 #[derive(Debug, Default)]
 struct Table {
     everything: Arc<Scope>,
     profiles: HashMap<ProfileId, Named>,
+    tokens: HashMap<TokenId, Held>,
 }
 
 /// A profile with its name.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Named {
     name: Arc<str>,
     scope: Arc<Scope>,
 }
 
+/// The scopes of a token.
+#[derive(Debug, Clone)]
+struct Held {
+    /// The profile that it is held to.
+    profile: Option<ProfileId>,
+    /// The servers that it is held to; `None` if it is held to none.
+    servers: Option<Arc<[String]>>,
+    /// Its scopes under each profile and without one, if it is held to servers.
+    scopes: HashMap<Option<ProfileId>, Arc<Scope>>,
+}
+
 impl Scopes {
     pub(crate) fn new(config: &Config) -> Self {
         let table = Table::default().under(config);
-        Self(ArcSwap::from_pointee(table))
+        Self {
+            table: ArcSwap::from_pointee(table),
+            changing: Mutex::default(),
+        }
     }
 
     /// Applies a configuration. Returns `true` if a scope has changed.
     pub(crate) fn set(&self, config: &Config) -> bool {
-        let before = self.0.load();
+        let _changing = self.changing.lock();
+        let before = self.table.load();
         let table = before.under(config);
         let is_same = |(id, now): (&ProfileId, &Named)| {
             let then = before.profiles.get(id);
@@ -139,19 +165,26 @@ impl Scopes {
         };
         let is_changed =
             table.profiles.len() != before.profiles.len() || !table.profiles.iter().all(is_same);
-        self.0.store(Arc::new(table));
+        self.table.store(Arc::new(table));
         is_changed
+    }
+
+    /// Applies the tokens.
+    pub(crate) fn set_tokens<'a>(&self, tokens: impl Iterator<Item = &'a Token>) {
+        let _changing = self.changing.lock();
+        let table = self.table.load().with(tokens);
+        self.table.store(Arc::new(table));
     }
 
     /// The profile with this name, if there is one.
     pub fn profile(&self, name: &str) -> Option<ProfileId> {
         let id = ProfileId::of(name);
-        self.0.load().profiles.contains_key(&id).then_some(id)
+        self.table.load().profiles.contains_key(&id).then_some(id)
     }
 
     /// The name of a profile, if it still exists.
     pub fn name(&self, profile: ProfileId) -> Option<Arc<str>> {
-        let table = self.0.load();
+        let table = self.table.load();
         table
             .profiles
             .get(&profile)
@@ -160,18 +193,37 @@ impl Scopes {
 
     /// The scope of a realm.
     pub fn of(&self, realm: Realm) -> Result<Arc<Scope>, Error> {
-        let table = self.0.load();
+        let table = self.table.load();
+        if let Principal::Token(id) = realm.principal {
+            let token = table.tokens.get(&id).ok_or_else(revoked)?;
+            if token.profile.is_some() && token.profile != realm.profile {
+                return Err(no_profile());
+            }
+            if token.servers.is_some() {
+                let scope = token.scopes.get(&realm.profile).map(Arc::clone);
+                return scope.ok_or_else(no_profile);
+            }
+        }
         let scope = match realm.profile {
             None => Some(&table.everything),
             Some(profile) => table.profiles.get(&profile).map(|known| &known.scope),
         };
-        scope.map(Arc::clone).ok_or_else(|| {
-            Error::advised(
-                "the profile of this connection no longer exists",
-                "ask the user to add it to `profiles` in the configuration, or to connect to another address",
-            )
-        })
+        scope.map(Arc::clone).ok_or_else(no_profile)
     }
+}
+
+fn no_profile() -> Error {
+    Error::advised(
+        "the profile of this connection no longer exists",
+        "ask the user to add it to `profiles` in the configuration, or to connect to another address",
+    )
+}
+
+fn revoked() -> Error {
+    Error::advised(
+        "the token of this connection was revoked",
+        "ask the user for a new one",
+    )
 }
 
 impl Table {
@@ -191,9 +243,69 @@ impl Table {
             let name = name.as_str().into();
             (id, Named { name, scope })
         });
-        Self {
+        let mut table = Self {
             everything: Arc::clone(&self.everything),
             profiles: profiles.collect(),
+            tokens: self.tokens.clone(),
+        };
+        let held = |token: &Held| Held {
+            scopes: table.scopes(token.servers.as_ref(), &token.scopes),
+            ..token.clone()
+        };
+        let tokens = self.tokens.iter().map(|(id, token)| (*id, held(token)));
+        table.tokens = tokens.collect();
+        table
+    }
+
+    /// The scopes with other tokens.
+    fn with<'a>(&self, tokens: impl Iterator<Item = &'a Token>) -> Self {
+        let tokens = tokens.map(|token| {
+            let servers = (!token.servers.is_empty()).then(|| token.servers.as_slice().into());
+            let known = self.tokens.get(&token.id()).map(|known| &known.scopes);
+            let scopes = self.scopes(servers.as_ref(), known.unwrap_or(&HashMap::new()));
+            let profile = token.profile.as_deref().map(ProfileId::of);
+            (
+                token.id(),
+                Held {
+                    profile,
+                    servers,
+                    scopes,
+                },
+            )
+        });
+        Self {
+            everything: Arc::clone(&self.everything),
+            profiles: self.profiles.clone(),
+            tokens: tokens.collect(),
         }
+    }
+
+    /// The scopes of a token that is held to these servers, under each profile and without one. Known scopes are
+    /// kept with their catalogs, unless they have changed.
+    fn scopes(
+        &self,
+        servers: Option<&Arc<[String]>>,
+        known: &HashMap<Option<ProfileId>, Arc<Scope>>,
+    ) -> HashMap<Option<ProfileId>, Arc<Scope>> {
+        let Some(servers) = servers else {
+            return HashMap::new();
+        };
+        let named = self.profiles.iter();
+        let named = named.map(|(id, named)| (Some(*id), named.scope.profile.as_ref()));
+        let all = named.chain([(None, None)]);
+        let scope = |(id, profile): (Option<ProfileId>, Option<&Profile>)| {
+            let known = known.get(&id).filter(|known| {
+                known.profile.as_ref() == profile && known.servers.as_ref() == Some(servers)
+            });
+            let new = || {
+                Arc::new(Scope {
+                    profile: profile.cloned(),
+                    servers: Some(Arc::clone(servers)),
+                    ..Scope::default()
+                })
+            };
+            (id, known.map_or_else(new, Arc::clone))
+        };
+        all.map(scope).collect()
     }
 }

@@ -128,9 +128,9 @@ impl<T: Send + 'static> SuspendedCalls<T> {
             let of_it = counted().filter(|other| other.server == *server);
             counted().count() < all && of_it.count() < each
         };
-        let is_strangers = |parked: &Parked<T>| parked.ticket.realm.principal == Principal::Anyone;
+        let is_others = |parked: &Parked<T>| parked.ticket.realm.principal != Principal::Owner;
         has_room(|_| true, all, each)
-            && (principal != Principal::Anyone || has_room(is_strangers, all / 2, each / 2))
+            && (principal == Principal::Owner || has_room(is_others, all / 2, each / 2))
     }
 
     /// A state that resumes nothing in this run, and lets a request start from scratch in the next.

@@ -8,7 +8,7 @@ use switchboard_base::{audit::Audit, caller::Principal, events::Events, view::En
 use switchboard_config::{Config, ConfigError, Environment, Home};
 use switchboard_contain::{Containment, Instance, Sweep};
 use switchboard_core::{
-    core::Core, finder::Finder, search_feedback::SearchFeedback, trust_requests,
+    core::Core, finder::Finder, search_feedback::SearchFeedback, tokens::LiveTokens, trust_requests,
 };
 use switchboard_files::{Links, write_private};
 use switchboard_inbound::{doors::Doors, inbound::Inbound};
@@ -118,6 +118,7 @@ impl Gateway {
         core.finder.start();
         judge_all(live_catalog);
         trust_requests::start(&core);
+        tokio::spawn(LiveTokens::watch(Arc::downgrade(&core.tokens)));
         tokio::spawn(core.events.usher());
         Ok(Arc::new(Self {
             core,
@@ -144,7 +145,7 @@ impl Gateway {
         // The client disconnects when its input ends.
         let pipe = (reader, writer);
         let endpoint = endpoint.into();
-        let realm = self.inbound.realm(Principal::Owner, &endpoint);
+        let realm = self.inbound.realm(Principal::Owner, None, &endpoint);
         let realm = realm.map_err(|error| io::Error::new(io::ErrorKind::NotFound, error))?;
         let serving = self
             .inbound

@@ -176,6 +176,7 @@ impl Entrance {
             what: "peer-refused",
             subject: door.as_str().into(),
             actor: Some(Actor {
+                principal: None,
                 door: door.as_str(),
                 peer,
             }),

@@ -1,21 +1,19 @@
 //! The doors, loopback TCP and the gateway's own socket, and the routing of their requests.
 
-use std::{io::Cursor, sync::Arc, time::SystemTime};
+use std::{io::Cursor, sync::Arc};
 
 use axum::{Router, body::Body as AxumBody};
 use hyper::{
     Method, Request, Response, StatusCode,
     body::Incoming,
-    header::{CONNECTION, HeaderValue, UPGRADE, WWW_AUTHENTICATE},
+    header::{CONNECTION, HeaderValue, UPGRADE},
 };
 use hyper_util::rt::TokioIo;
 use switchboard_base::{
     actor::Door,
-    audit::Actor,
-    caller::{Principal, Realm},
+    caller::{Principal, ProfileId, Realm},
     view::{Endpoint, Face, View},
 };
-use switchboard_config::McpAuth;
 use switchboard_text::percent;
 use switchboard_wire::{code, with_hint};
 use tokio::{
@@ -26,18 +24,17 @@ use tokio::{
 use tower_service::Service;
 
 use crate::{
+    admission::{Admitted, Credential, Gate, turn_away},
     connection::{self, Entrance, Knock, Visit},
-    console_auth::Signed,
     edge::{
-        auth::{self, Token, TurnedAway},
-        body::{Answer, until},
+        auth::{Token, TurnedAway},
+        body::Answer,
         http,
         pipe::Hangup,
         sse,
         stall::StallGuard,
     },
     inbound::{Inbound, NoProfile},
-    peer::{Peer, Stranger},
     ports::Ports,
     problem::Problem,
 };
@@ -60,11 +57,9 @@ pub struct Doors(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     inbound: Arc<Inbound>,
-    token: Token,
+    gate: Gate,
     /// Routes for every path except those of MCP.
     router: Router,
-    /// Tests if a path of `router` needs no authentication.
-    is_open: fn(&str) -> bool,
     entrance: Arc<Entrance>,
 }
 
@@ -76,12 +71,18 @@ impl Doors {
         router: Router,
         is_open: fn(&str) -> bool,
     ) -> Self {
-        Self(Arc::new(Inner {
-            router,
-            is_open,
-            entrance: Arc::new(Entrance::new(Arc::clone(&inbound))),
-            inbound,
+        let entrance = Arc::new(Entrance::new(Arc::clone(&inbound)));
+        let gate = Gate {
+            inbound: Arc::clone(&inbound),
+            entrance: Arc::clone(&entrance),
             token: Token::new(token),
+            is_open,
+        };
+        Self(Arc::new(Inner {
+            inbound,
+            gate,
+            router,
+            entrance,
         }))
     }
 
@@ -129,63 +130,108 @@ async fn route(
     }
     let mcp = under(path, "/mcp").map(|rest| (Transport::Streamable, rest));
     let mcp = mcp.or_else(|| under(path, "/sse").map(|rest| (Transport::Sse, rest)));
-    let Admitted {
-        principal,
-        actor,
-        session,
-    } = match admit(&inner, &visit, mcp.is_some(), &request).await {
+    let admitted = match inner.gate.admit(&visit, mcp.is_some(), &request).await {
         Ok(admitted) => admitted,
         Err(away) => return turn_away(&away, mcp.is_some()),
     };
-    match mcp {
-        None => {}
-        Some((Transport::Sse, _)) if path.starts_with(sse::MESSAGES) => {
-            let name = path[sse::MESSAGES.len()..].to_owned();
-            return sse_message(&inner.inbound, &name, principal, request).await;
-        }
-        Some((transport, rest)) => {
-            let Some(endpoint) = endpoint(rest) else {
-                let message = "there is no such MCP endpoint; try /mcp, /mcp/search, /mcp/direct, /mcp/s/NAME or /mcp/p/PROFILE";
-                return http::refuse(StatusCode::NOT_FOUND, code::INVALID_REQUEST, message);
-            };
-            let realm = match inner.inbound.realm(principal, &endpoint) {
-                Ok(realm) => realm,
-                Err(error) => {
-                    let message = with_hint(&error, Some(NoProfile::HINT));
-                    return http::refuse(StatusCode::NOT_FOUND, code::INVALID_REQUEST, &message);
-                }
-            };
-            let view = endpoint.view;
-            return match transport {
-                Transport::Streamable => {
-                    http::serve(&inner.inbound, view, visit.key, realm, request).await
-                }
-                Transport::Sse => open_sse(&inner.inbound, view, realm, &request),
-            };
-        }
+    let Some((transport, rest)) = mcp else {
+        return outside_mcp(&inner, visit, admitted, request).await;
+    };
+    let endpoint = endpoint(rest);
+    let Credential::Token(grant) = admitted.credential.clone() else {
+        return to_mcp(&inner, &visit, &admitted, (transport, endpoint), request).await;
+    };
+    let response = tokio::select! {
+        response = to_mcp(&inner, &visit, &admitted, (transport, endpoint), request) => response,
+        () = grant.clone().ended() => return turn_away(&TurnedAway::Token.into(), true),
+    };
+    response.map(|body| body.until(grant.ended()))
+}
+
+/// Answers a request to an MCP address.
+async fn to_mcp(
+    inner: &Inner,
+    visit: &Visit,
+    admitted: &Admitted,
+    (transport, endpoint): (Transport, Option<Endpoint>),
+    request: Request<Incoming>,
+) -> Response<Answer> {
+    let principal = admitted.principal;
+    if matches!(transport, Transport::Sse)
+        && let Some(name) = request.uri().path().strip_prefix(sse::MESSAGES)
+    {
+        let name = name.to_owned();
+        return sse_message(&inner.inbound, &name, principal, request).await;
     }
-    if visit.door == Door::Socket && path.starts_with(PIPE_PATH) {
-        return pipe(&inner, &visit, request);
+    let Some(endpoint) = endpoint else {
+        let message = "there is no such MCP endpoint; try /mcp, /mcp/search, /mcp/direct, /mcp/s/NAME or /mcp/p/PROFILE";
+        return http::refuse(StatusCode::NOT_FOUND, code::INVALID_REQUEST, message);
+    };
+    let held_to = admitted.credential.held_to();
+    let realm = match inner.inbound.realm(principal, held_to, &endpoint) {
+        Ok(realm) => realm,
+        Err(error) => {
+            let message = with_hint(&error, Some(NoProfile::HINT));
+            return http::refuse(StatusCode::NOT_FOUND, code::INVALID_REQUEST, &message);
+        }
+    };
+    let view = endpoint.view;
+    match transport {
+        Transport::Streamable => {
+            http::serve(
+                &inner.inbound,
+                view,
+                (visit.key, visit.door),
+                realm,
+                request,
+            )
+            .await
+        }
+        Transport::Sse => open_sse(&inner.inbound, view, (realm, visit.door), &request),
     }
+}
+
+/// Answers a request to REST or the console, or opens a pipe.
+async fn outside_mcp(
+    inner: &Arc<Inner>,
+    visit: Arc<Visit>,
+    admitted: Admitted,
+    request: Request<Incoming>,
+) -> Response<Answer> {
+    if visit.door == Door::Socket && request.uri().path().starts_with(PIPE_PATH) {
+        return pipe(inner, &visit, request);
+    }
+    let Admitted {
+        principal,
+        rights,
+        actor,
+        credential,
+    } = admitted;
     let mut router = inner.router.clone();
     let mut request = request.map(AxumBody::new);
     let extensions = request.extensions_mut();
-    extensions.insert(principal);
+    extensions.insert(Realm {
+        principal,
+        profile: credential.held_to().map(|name| ProfileId::of(name)),
+    });
+    extensions.insert(rights);
     extensions.insert(actor);
     extensions.insert(Knock {
         entrance: Arc::clone(&inner.entrance),
         visit,
     });
-    if let Some(session) = &session {
+    if let Credential::Session(session) = &credential {
         extensions.insert(session.clone());
     }
     let Ok(response) = router.call(request).await;
-    match session {
-        Some(session) => response.map(|body| Answer::Page(until(body, session.ended()))),
-        None => response.map(Answer::Page),
+    let response = response.map(Answer::Page);
+    // A request that ends its own session or token is answered.
+    match credential {
+        Credential::Session(session) => response.map(|body| body.until(session.ended())),
+        Credential::Token(grant) => response.map(|body| body.until(grant.ended())),
+        Credential::Owner | Credential::None => response,
     }
 }
-
 /// The two HTTP transports.
 #[derive(Debug, Clone, Copy)]
 enum Transport {
@@ -197,14 +243,14 @@ enum Transport {
 fn open_sse(
     inbound: &Arc<Inbound>,
     view: View,
-    realm: Realm,
+    (realm, door): (Realm, Door),
     request: &Request<Incoming>,
 ) -> Response<Answer> {
     if *request.method() != Method::GET {
         // Newer clients try POST first, and use GET after this status.
         return http::status(StatusCode::METHOD_NOT_ALLOWED);
     }
-    sse::open(inbound, view, realm)
+    sse::open(inbound, view, realm, door)
 }
 
 async fn sse_message(
@@ -221,144 +267,6 @@ async fn sse_message(
         Ok(body) => sse::message(inbound, name, principal, &parts.headers, body).await,
         Err(response) => *response,
     }
-}
-
-/// An admitted request, and its sender.
-struct Admitted {
-    principal: Principal,
-    actor: Actor,
-    session: Option<Signed>,
-}
-
-/// Checks that a request may come in.
-async fn admit(
-    inner: &Inner,
-    visit: &Visit,
-    is_mcp: bool,
-    request: &Request<Incoming>,
-) -> Result<Admitted, Away> {
-    let (principal, session) = match visit.door {
-        Door::Socket => (Principal::Owner, None),
-        Door::Tcp => admit_tcp(inner, is_mcp, request)?,
-    };
-    let door = session.as_ref().map_or(visit.door.as_str(), |_| CONSOLE);
-    let mut admitted = Admitted {
-        principal,
-        actor: Actor { door, peer: None },
-        session,
-    };
-    if principal == Principal::Anyone && !is_mcp {
-        // An address that any process may use checks the peer itself before it reveals anything.
-        return Ok(admitted);
-    }
-    // Looking up a peer on TCP takes milliseconds, which a client that connects for each call would
-    // pay each time. MCP permits only calls, which the rules cover; decisions and changes go over
-    // REST.
-    if visit.door == Door::Socket || !is_mcp {
-        match inner.entrance.peer(visit).await {
-            Peer::Welcome(process) => admitted.actor.peer.clone_from(process),
-            Peer::Refused(stranger) => return Err(Away::Peer(stranger.clone())),
-        }
-    }
-    // An anonymous client has not authenticated, so it takes no slot from clients that have.
-    if principal == Principal::Owner && !visit.know() {
-        return Err(Away::Crowd);
-    }
-    Ok(admitted)
-}
-
-/// Checks Host, Origin and token, or a session of the console, which it returns.
-fn admit_tcp(
-    inner: &Inner,
-    is_mcp: bool,
-    request: &Request<Incoming>,
-) -> Result<(Principal, Option<Signed>), TurnedAway> {
-    let console = inner.inbound.console_host();
-    auth::check_origin(console, request.uri(), request.headers())?;
-    let Err(away) = auth::check_token(&inner.token, request.headers()) else {
-        return Ok((Principal::Owner, None));
-    };
-    // The console reads and decides; it is not an MCP client.
-    if let Some(session) = session(inner, request).filter(|_| !is_mcp) {
-        auth::check_own_page(console, request.headers())?;
-        return Ok((Principal::Owner, Some(session)));
-    }
-    let is_open = (inner.is_open)(request.uri().path())
-        || (is_mcp && inner.inbound.core.config.load().auth.mcp == McpAuth::None);
-    if is_open {
-        return Ok((Principal::Anyone, None));
-    }
-    Err(away)
-}
-
-/// The door of a client with a session of the console.
-pub const CONSOLE: &str = "console";
-
-/// The session of the console that the request presents.
-fn session(inner: &Inner, request: &Request<Incoming>) -> Option<Signed> {
-    let console = &inner.inbound.console;
-    let shown = auth::bearer(request.headers())?;
-    console.session(shown, SystemTime::now())
-}
-
-/// The reason why a request is rejected before it is handled.
-enum Away {
-    Gate(TurnedAway),
-    Peer(Stranger),
-    Crowd,
-}
-
-impl From<TurnedAway> for Away {
-    fn from(away: TurnedAway) -> Self {
-        Self::Gate(away)
-    }
-}
-
-fn turn_away(away: &Away, is_mcp: bool) -> Response<Answer> {
-    let hint = match away {
-        Away::Gate(_) => None,
-        Away::Peer(stranger) => Some(stranger.hint()),
-        Away::Crowd => Some("close some connections, or try again later"),
-    };
-    let (status, message) = match away {
-        Away::Gate(TurnedAway::Host) => (
-            StatusCode::FORBIDDEN,
-            "this gateway serves only its own machine: the Host header must be a loopback address, or the host name in the link that `switchboard console` prints, which changes at each start",
-        ),
-        Away::Gate(TurnedAway::Origin) => (
-            StatusCode::FORBIDDEN,
-            "this gateway refuses requests from other web sites: the Origin header must be a loopback address",
-        ),
-        Away::Gate(TurnedAway::Page) => (
-            StatusCode::FORBIDDEN,
-            "a console session works only on the console's own page: Host and Origin must be the address in the link that `switchboard console` prints",
-        ),
-        Away::Gate(TurnedAway::Token) => (
-            StatusCode::UNAUTHORIZED,
-            "the token is missing or wrong: send `Authorization: Bearer TOKEN` with the token from `run/token` in the gateway's home",
-        ),
-        Away::Peer(stranger) => (StatusCode::FORBIDDEN, stranger.message()),
-        Away::Crowd => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "too many connections are open",
-        ),
-    };
-    let mut response = if is_mcp {
-        let message = with_hint(message, hint);
-        http::refuse(status, code::INVALID_REQUEST, &message)
-    } else {
-        let problem = Problem::new(status, message);
-        problem.maybe_hint(hint.map(Into::into)).into_answer()
-    };
-    if matches!(away, Away::Gate(TurnedAway::Token)) {
-        let challenge = HeaderValue::from_static("Bearer realm=\"switchboard\"");
-        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
-    }
-    if matches!(away, Away::Peer(_) | Away::Crowd) {
-        let close = HeaderValue::from_static("close");
-        response.headers_mut().insert(CONNECTION, close);
-    }
-    response
 }
 
 /// The rest of an MCP path after `root`; `None` for any other path.
@@ -423,7 +331,7 @@ fn pipe(inner: &Inner, visit: &Visit, mut request: Request<Incoming>) -> Respons
     };
     let inbound = Arc::clone(&inner.inbound);
     // The socket is only for the user who runs the gateway.
-    let realm = match inbound.realm(Principal::Owner, &endpoint) {
+    let realm = match inbound.realm(Principal::Owner, None, &endpoint) {
         Ok(realm) => realm,
         Err(error) => {
             return Problem::new(StatusCode::NOT_FOUND, error.to_string())

@@ -12,7 +12,7 @@ use switchboard_base::{
     error::cut,
     view::{Endpoint, View},
 };
-use switchboard_core::{core::Core, session::Session};
+use switchboard_core::{core::Core, session::Session, tokens::Clients};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::watch,
@@ -71,17 +71,26 @@ impl Inbound {
             pipes: watch::Sender::new(0),
             listening: OnceLock::new(),
         });
+        let clients = Arc::downgrade(&inbound);
+        inbound.core.tokens.set_clients(clients);
         tokio::spawn(sweep_sessions(Arc::downgrade(&inbound)));
         Some(inbound)
     }
 
-    /// The realm of a principal at an endpoint.
-    pub fn realm(&self, principal: Principal, endpoint: &Endpoint) -> Result<Realm, NoProfile> {
+    /// The realm of a principal at an endpoint. If it is held to a profile, the others do not exist for it.
+    pub fn realm(
+        &self,
+        principal: Principal,
+        held_to: Option<&Arc<str>>,
+        endpoint: &Endpoint,
+    ) -> Result<Realm, NoProfile> {
         let find = |name: &Arc<str>| {
             let profile = self.core.scopes.profile(name);
+            let profile = profile.filter(|_| held_to.is_none_or(|held_to| held_to == name));
             profile.ok_or_else(|| NoProfile(Arc::clone(name)))
         };
-        let profile = endpoint.profile.as_ref().map(find).transpose()?;
+        let name = endpoint.profile.as_ref().or(held_to);
+        let profile = name.map(find).transpose()?;
         Ok(Realm { principal, profile })
     }
 
@@ -166,6 +175,14 @@ impl Inbound {
         let host = self.console_host()?;
         let key = self.console.key(session, SystemTime::now())?;
         Some(format!("http://{host}/#sign-in={key}"))
+    }
+}
+
+impl Clients for Inbound {
+    fn expel(&self, principal: Principal) {
+        self.sessions.end_of(principal);
+        self.sse.end_of(principal);
+        self.core.audience.prune();
     }
 }
 

@@ -1,5 +1,6 @@
 //! The clients of the gateway: doors, sessions, transports.
 
+pub mod admission;
 pub mod connection;
 pub mod console_auth;
 pub mod doors;

@@ -313,8 +313,8 @@ impl Questions {
     /// calls that were in flight when the question was read.
     ///
     /// A call that the server has answered is not the one. A call that ended in another way may have been,
-    /// and across principals even an answer proves nothing: a question of one principal's call is never put
-    /// to another principal.
+    /// and across principals even an answer proves nothing: while calls of several principals are in flight, a
+    /// question is put to none of them. It is put to a stranger only if the owner never used the server.
     async fn owner(&self, candidates: &[(u64, Arc<Open>)]) -> Owner {
         let until = Instant::now() + AMBIGUOUS;
         let mut principals = candidates
@@ -322,7 +322,7 @@ impl Questions {
             .map(|(_, call)| call.caller.realm.principal);
         let first = principals.next();
         if principals.any(|other| Some(other) != first)
-            || first.is_some_and(|first| self.is_for_owner(first))
+            || first == Some(Principal::Anyone) && self.owned.load(Relaxed)
         {
             return Owner::Several;
         }

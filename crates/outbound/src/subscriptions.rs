@@ -39,17 +39,20 @@ struct Watcher {
 #[derive(Debug, Default)]
 pub struct Budget {
     owner: AtomicUsize,
+    tokens: AtomicUsize,
     strangers: AtomicUsize,
 }
 
 /// The budget of the owner's clients.
 const OWNER_BYTES: usize = 32 * 1024 * 1024;
-/// The budget of all other clients. It is small enough to leave room for the owner at every server.
-const STRANGERS_BYTES: usize = 4 * 1024 * 1024;
+/// The budgets of all clients with tokens, and of all others. Together they are small enough to leave room for the
+/// owner at every server.
+const TOKENS_BYTES: usize = 2 * 1024 * 1024;
+const STRANGERS_BYTES: usize = 2 * 1024 * 1024;
+const OTHERS_BYTES: usize = TOKENS_BYTES + STRANGERS_BYTES;
 /// The cost of a subscription in addition to its URI.
 const PLACE_BYTES: usize = 512;
-const _: () =
-    assert!(STRANGERS_BYTES / PLACE_BYTES < WATCHED_MAX && STRANGERS_BYTES < WATCHED_BYTES);
+const _: () = assert!(OTHERS_BYTES / PLACE_BYTES < WATCHED_MAX && OTHERS_BYTES < WATCHED_BYTES);
 
 impl Budget {
     /// Reserves room for a resource; `None` if this principal has none left.
@@ -68,6 +71,7 @@ impl Budget {
     fn of(&self, principal: Principal) -> (&AtomicUsize, usize) {
         match principal {
             Principal::Owner => (&self.owner, OWNER_BYTES),
+            Principal::Token(_) => (&self.tokens, TOKENS_BYTES),
             Principal::Anyone => (&self.strangers, STRANGERS_BYTES),
         }
     }

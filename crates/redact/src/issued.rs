@@ -71,6 +71,7 @@ const fn path(begins: &'static str) -> Family {
 }
 
 static FAMILIES: &[Family] = &[
+    family("swb_", b"_", 32),
     family("sk-", b"-_", 12),
     family("sk_live_", b"", 8),
     family("sk_test_", b"", 8),

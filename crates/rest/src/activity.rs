@@ -55,6 +55,11 @@ pub struct Call {
     pub name: String,
     /// The name that the client reported; `console`, `command line` or `REST API` for calls over REST.
     pub client: String,
+    /// The authenticated party: `owner`, `token` with its name, or `anyone` where no token is required. Empty for
+    /// calls of an earlier version.
+    pub principal: String,
+    /// The door that it came in by: `pipe`, `tcp`, `socket` or `console`.
+    pub door: String,
     /// The time from the request to the answer, including waits.
     pub duration_ms: f64,
     /// The part of `durationMs` that the call spent waiting for an approval, or for the answer to a question

@@ -20,6 +20,7 @@ pub mod rules;
 pub mod servers;
 pub mod status;
 mod time;
+pub mod tokens;
 pub mod tools;
 pub mod trust;
 pub mod words;

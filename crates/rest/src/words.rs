@@ -55,6 +55,8 @@ macro_rules! words {
 }
 
 words! {
+    /// A thing that a token permits.
+    Right: "call", "approve", "admin";
     /// The state of the gateway.
     GatewayState: "running", "stopping";
     /// The state of a part of the gateway.

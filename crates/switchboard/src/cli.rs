@@ -40,7 +40,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Tools", &["tools", "describe", "search", "call", "memory"]),
     #[cfg(not(feature = "memory"))]
     ("Tools", &["tools", "describe", "search", "call"]),
-    ("Security", &["trust", "approvals", "audit"]),
+    ("Security", &["trust", "approvals", "token", "audit"]),
     ("Gateway", &["serve", "stdio", "stop", "console"]),
     (
         "Monitoring",
@@ -200,6 +200,12 @@ Examples:
     Approvals(switchboard_cli::approvals::Approvals),
     #[command(after_long_help = "\
 Examples:
+  switchboard token create laptop            a token to call tools over HTTP
+  switchboard token list
+  switchboard token revoke laptop")]
+    Token(switchboard_cli::token::Token),
+    #[command(after_long_help = "\
+Examples:
   switchboard audit verify                   check that no entry was changed
   switchboard audit list -n 20
   switchboard audit export decisions.csv --format csv")]
@@ -332,6 +338,7 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Error> {
         Command::Search(args) => switchboard_cli::search::run(&home, args),
         Command::Trust(args) => switchboard_cli::trust::run(&home, args),
         Command::Approvals(args) => switchboard_cli::approvals::run(&home, args),
+        Command::Token(args) => switchboard_cli::token::run(&home, args),
         Command::Audit(args) => switchboard_cli::audit::run(&home, args),
         #[cfg(feature = "memory")]
         Command::Memory(args) => switchboard_cli::memory::run(home, args),

@@ -61,6 +61,8 @@ fn call(call: &switchboard_store::Activity) -> Call {
         method: call.method.to_string(),
         name: call.name.to_string(),
         client: call.client.to_string(),
+        principal: call.principal.to_string(),
+        door: call.door.to_string(),
         duration_ms: call.duration.as_secs_f64() * 1_000.0,
         waited_ms: call.waited.as_secs_f64() * 1_000.0,
         outcome: call.outcome.kind().as_str().into(),

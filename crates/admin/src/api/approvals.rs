@@ -4,19 +4,25 @@ use std::sync::Arc;
 
 use axum::{
     Json,
-    extract::{Extension, Path, State},
+    extract::{FromRequestParts, Path, State},
+    http::request::Parts,
 };
 use hyper::StatusCode;
-use switchboard_approvals::{Action, Decision, DecisionError, Kind, Record, Status};
+use switchboard_approvals::{Action, Ask, Decision, DecisionError, Kind, Record, Remember, Status};
 use switchboard_base::{audit::Actor, error::cut};
+use switchboard_catalog as catalog;
 use switchboard_client::Raw;
-use switchboard_core::{approvals::shown, core::Core};
+use switchboard_core::{approvals::shown, core::Core, scope::Scope};
 use switchboard_inbound::problem::Problem;
 use switchboard_rest::approvals::{Approval, Approvals, ApprovalsQuery, Approve, Reject, Respond};
-use switchboard_store::{StoreError, Which};
+use switchboard_store::{ROWS_PER_ANSWER, StoreError, Which};
+use switchboard_tokens::{Right, Rights};
 use tokio::time::timeout;
 
-use super::ask::{Asked, MaySay, number};
+use super::{
+    ask::{Asked, MaySay, Within, number},
+    lacks,
+};
 use crate::admin::Admin;
 
 /// The longest note and the longest reason, in bytes.
@@ -25,6 +31,7 @@ const REASON_BYTES: usize = 2_000;
 
 pub(super) async fn list(
     State(admin): State<Arc<Admin>>,
+    Within(scope): Within,
     Asked(wanted): Asked<ApprovalsQuery>,
 ) -> Result<Json<Approvals>, Problem> {
     let said = |text: Option<String>| text.filter(|text| !text.is_empty());
@@ -32,7 +39,7 @@ pub(super) async fn list(
         None => None,
         Some(word) => Some(kind(&word)?),
     };
-    let which = Which {
+    let mut which = Which {
         statuses: match said(wanted.status) {
             None => Vec::new(),
             Some(word) => statuses(&word)?,
@@ -41,18 +48,38 @@ pub(super) async fn list(
         kind: kind.map(|kind| kind.as_str().into()),
         server: said(wanted.server).map(Into::into),
         before: said(wanted.before).map(Into::into),
-        limit: number("limit", wanted.limit)?.unwrap_or(Which::default().limit),
+        limit: number("limit", wanted.limit)?
+            .unwrap_or(Which::default().limit)
+            .min(ROWS_PER_ANSWER),
     };
     let core = &admin.core;
-    let rows = patiently(core, core.store.approvals(which)).await?;
-    let approvals = rows.iter().filter_map(|row| {
-        // A record that cannot be parsed was written by another version, and is skipped.
-        let record: Record = serde_json::from_str(&row.body).ok()?;
-        Some(shown::listed(&record))
-    });
-    Ok(Json(Approvals {
-        approvals: approvals.collect(),
-    }))
+    let mut approvals = Vec::new();
+    loop {
+        let rows = patiently(core, core.store.approvals(which.clone())).await?;
+        let seen = rows.iter().filter_map(|row| {
+            // A record that cannot be parsed was written by another version, and is skipped.
+            let record: Record = serde_json::from_str(&row.body).ok()?;
+            is_within(&scope, &record).then(|| shown::listed(&record))
+        });
+        let missing = which.limit.saturating_sub(approvals.len());
+        approvals.extend(seen.take(missing));
+        let is_last = rows.len() < which.limit || approvals.len() >= which.limit;
+        match rows.last() {
+            Some(last) if !is_last && !scope.is_everything() => {
+                which.before = Some(Arc::clone(&last.id));
+            }
+            _ => return Ok(Json(Approvals { approvals })),
+        }
+    }
+}
+
+/// Tests if a request is about something that the scope permits.
+fn is_within(scope: &Scope, record: &Record) -> bool {
+    let Ask { server, tool, .. } = &record.ask;
+    match tool {
+        Some(tool) => scope.permits(catalog::Kind::Tool, server, tool),
+        None => scope.permits_server(server),
+    }
 }
 
 fn kind(word: &str) -> Result<Kind, Problem> {
@@ -90,17 +117,20 @@ fn statuses(word: &str) -> Result<Vec<Arc<str>>, Problem> {
 
 pub(super) async fn show(
     State(admin): State<Arc<Admin>>,
+    Within(scope): Within,
     Path(id): Path<String>,
 ) -> Result<Json<Approval>, Problem> {
-    let record = find(&admin.core, &id).await?;
+    let record = find(&admin.core, &scope, &id).await?;
     Ok(Json(shown::whole(&record)))
 }
 
-/// The request with this ID, as it was last stored.
-async fn find(core: &Core, id: &str) -> Result<Record, Problem> {
+/// The request with this ID in a scope, as it was last stored.
+async fn find(core: &Core, scope: &Scope, id: &str) -> Result<Record, Problem> {
     let row = patiently(core, core.store.approval(id)).await?;
     let record = row.and_then(|row| serde_json::from_str(&row.body).ok());
-    record.ok_or_else(|| unknown(id))
+    record
+        .filter(|record| is_within(scope, record))
+        .ok_or_else(|| unknown(id))
 }
 
 fn unknown(id: &str) -> Problem {
@@ -126,23 +156,23 @@ pub(super) async fn patiently<T>(
 
 pub(super) async fn approve(
     State(admin): State<Arc<Admin>>,
-    Extension(actor): Extension<Actor>,
+    from: From,
     Path(id): Path<String>,
     MaySay(said): MaySay<Approve>,
 ) -> Result<Json<Approval>, Problem> {
-    let mut decision = decision(Action::Approve, &actor, said.note, said.seen)?;
+    let mut decision = decision(Action::Approve, &from, said.note, said.seen)?;
     decision.edits = said.edits;
-    decision.remember = said.remember;
-    decide(&admin, &id, decision).await
+    decision.remember = from.may_remember(said.remember)?;
+    decide(&admin, &from.scope, &id, decision).await
 }
 
 pub(super) async fn reject(
     State(admin): State<Arc<Admin>>,
-    Extension(actor): Extension<Actor>,
+    from: From,
     Path(id): Path<String>,
     MaySay(said): MaySay<Reject>,
 ) -> Result<Json<Approval>, Problem> {
-    let mut decision = decision(Action::Reject, &actor, said.note, said.seen)?;
+    let mut decision = decision(Action::Reject, &from, said.note, said.seen)?;
     let reason = said.reason.filter(|reason| !reason.trim().is_empty());
     if reason
         .as_ref()
@@ -152,13 +182,13 @@ pub(super) async fn reject(
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
     decision.reason = reason.map(Into::into);
-    decision.remember = said.remember;
-    decide(&admin, &id, decision).await
+    decision.remember = from.may_remember(said.remember)?;
+    decide(&admin, &from.scope, &id, decision).await
 }
 
 pub(super) async fn respond(
     State(admin): State<Arc<Admin>>,
-    Extension(actor): Extension<Actor>,
+    from: From,
     Path(id): Path<String>,
     MaySay(said): MaySay<Respond>,
 ) -> Result<Json<Approval>, Problem> {
@@ -177,15 +207,50 @@ pub(super) async fn respond(
     if said.content.is_some() && action != Action::Accept {
         return Err(unfit("`content` is allowed only with the action accept"));
     }
-    let mut decision = decision(action, &actor, said.note, said.seen)?;
+    let mut decision = decision(action, &from, said.note, said.seen)?;
     decision.content = said.content;
     decision.text = said.text;
-    decide(&admin, &id, decision).await
+    decide(&admin, &from.scope, &id, decision).await
+}
+
+/// The sender of a decision.
+pub(super) struct From {
+    actor: Actor,
+    rights: Rights,
+    scope: Arc<Scope>,
+}
+
+impl FromRequestParts<Arc<Admin>> for From {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, admin: &Arc<Admin>) -> Result<Self, Problem> {
+        let Within(scope) = Within::from_request_parts(parts, admin).await?;
+        let extensions = &parts.extensions;
+        let (Some(actor), Some(rights)) = (extensions.get::<Actor>(), extensions.get()) else {
+            // The door adds both to every request.
+            return Err(lacks(Right::Approve));
+        };
+        Ok(Self {
+            actor: actor.clone(),
+            rights: *rights,
+            scope,
+        })
+    }
+}
+
+impl From {
+    /// A remembered decision is a rule, and rules are for administrators.
+    fn may_remember(&self, remember: Option<Remember>) -> Result<Option<Remember>, Problem> {
+        if remember.is_some() && !self.rights.has(Right::Admin) {
+            return Err(lacks(Right::Admin));
+        }
+        Ok(remember)
+    }
 }
 
 fn decision(
     action: Action,
-    actor: &Actor,
+    From { actor, .. }: &From,
     note: Option<String>,
     seen: Option<Status>,
 ) -> Result<Decision, Problem> {
@@ -202,8 +267,16 @@ fn decision(
     })
 }
 
-async fn decide(admin: &Admin, id: &str, decision: Decision) -> Result<Json<Approval>, Problem> {
+async fn decide(
+    admin: &Admin,
+    scope: &Scope,
+    id: &str,
+    decision: Decision,
+) -> Result<Json<Approval>, Problem> {
     let core = &admin.core;
+    if !scope.is_everything() {
+        find(core, scope, id).await?;
+    }
     let deciding = core.approvals.decide(id.into(), decision);
     let refusal = match deciding.await {
         Ok(record) => return Ok(Json(shown::whole(&record))),
@@ -211,7 +284,7 @@ async fn decide(admin: &Admin, id: &str, decision: Decision) -> Result<Json<Appr
     };
     Err(match refusal {
         // The broker does not know requests that are closed.
-        DecisionError::Unknown => late(&find(core, id).await?),
+        DecisionError::Unknown => late(&find(core, scope, id).await?),
         DecisionError::Late(record) => late(&record),
         DecisionError::Unfit { message, hint } => {
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message).maybe_hint(hint)

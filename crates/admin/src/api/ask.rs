@@ -11,7 +11,11 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::{HeaderMap, StatusCode, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
-use switchboard_base::error::cut;
+use switchboard_base::{
+    caller::{Principal, Realm},
+    error::cut,
+};
+use switchboard_core::scope::Scope;
 use switchboard_inbound::{edge::http::BODY_PATIENCE, problem::Problem};
 use switchboard_outbound::upstream::Upstream;
 use tokio::time::timeout;
@@ -21,7 +25,21 @@ use crate::admin::Admin;
 /// The longest body, in bytes.
 const BODY_BYTES: usize = 4 * 1024 * 1024;
 
-/// The server that the path names.
+/// The scope of the sender.
+pub(super) struct Within(pub(super) Arc<Scope>);
+
+impl FromRequestParts<Arc<Admin>> for Within {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, admin: &Arc<Admin>) -> Result<Self, Problem> {
+        // Without a realm, the sender is unknown, and anyone's scope cannot be used here.
+        let realm = parts.extensions.get::<Realm>().copied();
+        let realm = realm.unwrap_or_else(|| Principal::Anyone.into());
+        Ok(Self(admin.core.scopes.of(realm)?))
+    }
+}
+
+/// The server that the path names, if the sender may see it.
 pub(super) struct Named(pub(super) Arc<Upstream>);
 
 impl FromRequestParts<Arc<Admin>> for Named {
@@ -33,25 +51,37 @@ impl FromRequestParts<Arc<Admin>> for Named {
             return Err(Problem::new(StatusCode::BAD_REQUEST, detail)
                 .hint("write it in UTF-8, percent-encoded"));
         };
-        find(admin, &name).map(Self)
+        let Within(scope) = Within::from_request_parts(parts, admin).await?;
+        find_in(admin, &scope, &name).map(Self)
     }
 }
 
-/// Finds the server with this name.
+/// Finds the server with this name, for a sender that sees every server.
 pub(super) fn find(admin: &Admin, name: &str) -> Result<Arc<Upstream>, Problem> {
-    admin
-        .core
-        .upstream(name)
-        .ok_or_else(|| unknown_server(admin, name))
+    find_in(admin, &Scope::default(), name)
 }
 
-/// The problem for an unknown server, in the same words as the error of a configuration change.
+/// Finds the server with this name in a scope.
+pub(super) fn find_in(admin: &Admin, scope: &Scope, name: &str) -> Result<Arc<Upstream>, Problem> {
+    let upstream = admin.core.upstream(name);
+    upstream
+        .filter(|_| scope.permits_server(name))
+        .ok_or_else(|| unknown_in(admin, scope, name))
+}
+
+/// The problem for an unknown server, for a sender that sees every server.
 pub(super) fn unknown_server(admin: &Admin, name: &str) -> Problem {
+    unknown_in(admin, &Scope::default(), name)
+}
+
+/// The problem for a server that is unknown in a scope, in the same words as the error of a configuration change.
+fn unknown_in(admin: &Admin, scope: &Scope, name: &str) -> Problem {
     let name = cut(name);
     let servers: serde_json::Map<_, _> = admin
         .core
         .upstreams()
         .keys()
+        .filter(|name| scope.permits_server(name))
         .map(|name| (name.clone(), serde_json::Value::Null))
         .collect();
     let text = serde_json::json!({ "mcpServers": servers }).to_string();

@@ -8,8 +8,8 @@ use axum::{
     response::IntoResponse,
 };
 use hyper::StatusCode;
-use switchboard_base::caller::Principal;
 use switchboard_rest::status::{Part, Readiness};
+use switchboard_tokens::{Right, Rights};
 
 use crate::admin::Admin;
 
@@ -20,7 +20,7 @@ pub(super) async fn alive() -> &'static str {
 /// Servers that are not running do not matter: the first call starts them, and the others are served.
 pub(super) async fn ready(
     State(admin): State<Arc<Admin>>,
-    Extension(principal): Extension<Principal>,
+    Extension(rights): Extension<Rights>,
 ) -> impl IntoResponse {
     let ready = admin.core.store.status().is_ready() && !admin.core.lifecycle.is_stopping();
     let status = if ready {
@@ -28,7 +28,7 @@ pub(super) async fn ready(
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    let parts = (principal == Principal::Owner).then(|| {
+    let parts = rights.has(Right::Admin).then(|| {
         let parts = admin.status().parts.into_iter();
         let named = parts.map(|part| Part {
             message: None,

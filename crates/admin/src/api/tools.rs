@@ -15,7 +15,7 @@ use hyper::{
 use switchboard_base::{
     audit::Actor,
     backchannel::{Backchannel, Sink},
-    caller::{Caller, Guest, Origin, Principal},
+    caller::{Caller, Guest, Origin, Realm},
     error::cut,
     view::{Face, View},
 };
@@ -26,7 +26,7 @@ use switchboard_core::dispatch::{
     self, ClientRequest,
     menu::{NAME_BYTES, look_up, split},
 };
-use switchboard_inbound::{doors::CONSOLE, problem::Problem};
+use switchboard_inbound::{admission::CONSOLE, problem::Problem};
 use switchboard_outbound::{builtin, memory};
 use switchboard_rest::tools::{CallTool, Tool, Tools, ToolsQuery};
 use switchboard_wire::{meta, method};
@@ -110,6 +110,7 @@ pub(super) async fn list(
 pub(super) async fn call(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
+    Extension(realm): Extension<Realm>,
     Said(CallTool {
         name,
         arguments,
@@ -123,7 +124,7 @@ pub(super) async fn call(
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
     let (view, tool) = locate(&admin, &name, Duration::MAX).await?;
-    let mut caller = Caller::new(KEY, CLIENT.into(), Principal::Owner).over_http();
+    let mut caller = Caller::new(KEY, CLIENT.into(), realm).over_http(actor.door);
     caller.holder.client = HOLDER;
     caller.origin = match actor.door {
         CONSOLE if page && reads_memory(&admin, &name, &arguments) => Origin::Page,

@@ -4,13 +4,15 @@ use std::{collections::HashSet, sync::Arc};
 
 use axum::{
     Json,
-    extract::{Extension, State},
+    extract::{Extension, FromRequestParts, State},
+    http::request::Parts,
 };
 use hyper::StatusCode;
 use switchboard_base::audit::{self, Actor};
 use switchboard_catalog::Kind;
 use switchboard_client::Raw;
 use switchboard_config::shell_word;
+use switchboard_core::scope::Scope;
 use switchboard_inbound::problem::Problem;
 use switchboard_outbound::{
     pins::{Decision, Seen, Undecided, item_kind},
@@ -29,7 +31,7 @@ use switchboard_trust::{
     DecisionError, Fingerprint, Held, ItemKind, Offer, Others, Pin, Pins, Severity, scan,
 };
 
-use super::ask::{Asked, Named, Said, find};
+use super::ask::{Asked, Named, Said, Within, find_in};
 use crate::admin::Admin;
 
 /// The most bytes of definitions, held and approved, that a list shows and compares for one server. A
@@ -38,20 +40,43 @@ const TEXT_BYTES: usize = 512 * 1024;
 /// The most names of tools in one entry of the audit log.
 const AUDITED_MAX: usize = 1_000;
 
+/// The scope of a sender that may review servers: as a whole, not single tools.
+pub(super) struct Reviewer(Arc<Scope>);
+
+impl FromRequestParts<Arc<Admin>> for Reviewer {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, admin: &Arc<Admin>) -> Result<Self, Problem> {
+        let Within(scope) = Within::from_request_parts(parts, admin).await?;
+        if scope.selects_tools() {
+            let detail = "this token is held to a profile that selects single tools, and a review is about all tools of a server";
+            return Err(Problem::new(StatusCode::FORBIDDEN, detail)
+                .hint("use a token that is held to servers, with `--server`"));
+        }
+        Ok(Self(scope))
+    }
+}
+
 /// Lists the trust of all servers, or of one.
 pub(super) async fn list(
     State(admin): State<Arc<Admin>>,
+    Reviewer(scope): Reviewer,
     Asked(TrustQuery { server, brief }): Asked<TrustQuery>,
 ) -> Result<Json<Trust>, Problem> {
-    let servers = match server.filter(|server| !server.is_empty()) {
-        Some(name) => vec![find(&admin, &name)?],
-        None => admin.core.upstreams().values().cloned().collect(),
+    let servers = if let Some(name) = server.filter(|server| !server.is_empty()) {
+        vec![find_in(&admin, &scope, &name)?]
+    } else {
+        let all = admin.core.upstreams();
+        let seen = all.values().filter(|one| scope.permits_server(&one.name));
+        seen.cloned().collect()
     };
     // This reads files, and may have to scan many tools.
     let looking = tokio::task::spawn_blocking(move || {
         let look = if brief { glance_at } else { look_at };
         let servers = servers.iter();
-        servers.map(|upstream| look(&admin, upstream)).collect()
+        servers
+            .map(|upstream| look(&admin, &scope, upstream))
+            .collect()
     });
     match looking.await {
         Ok(servers) => Ok(Json(Trust { servers })),
@@ -61,12 +86,13 @@ pub(super) async fn list(
 
 pub(super) async fn show(
     State(admin): State<Arc<Admin>>,
+    Reviewer(scope): Reviewer,
     Named(upstream): Named,
     Asked(ToolQuery { tool }): Asked<ToolQuery>,
 ) -> Result<Json<ToolTrust>, Problem> {
     let name = Arc::clone(&upstream.name);
     let looking = tokio::task::spawn_blocking(move || {
-        let others = others(&admin, &upstream.name);
+        let others = others(&admin, &scope, &upstream.name);
         let pins = pins(&admin, &upstream);
         let held = pins.held().find(|held| *held.tool == *tool);
         let pin = pins.approved().find(|pin| *pin.tool == *tool);
@@ -91,6 +117,7 @@ pub(super) async fn show(
 pub(super) async fn approve(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
+    Reviewer(scope): Reviewer,
     Named(upstream): Named,
     Said(mut decided): Said<TrustDecision>,
 ) -> Result<Json<ServerTrust>, Problem> {
@@ -105,7 +132,7 @@ pub(super) async fn approve(
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
     if let Some(fingerprint) = &decided.start {
-        return start(admin, actor, upstream, fingerprint).await;
+        return start(admin, actor, (&scope, upstream), fingerprint).await;
     }
     let decision = match tools {
         Some(tools) => {
@@ -114,12 +141,13 @@ pub(super) async fn approve(
         }
         None => Decision::Approve(seen(decided)?),
     };
-    decide(admin, actor, upstream, decision).await
+    decide(admin, actor, (&scope, upstream), decision).await
 }
 
 pub(super) async fn reject(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
+    Reviewer(scope): Reviewer,
     Named(upstream): Named,
     Said(decided): Said<TrustDecision>,
 ) -> Result<Json<ServerTrust>, Problem> {
@@ -131,14 +159,14 @@ pub(super) async fn reject(
         let problem = Problem::new(StatusCode::BAD_REQUEST, "`tool` is missing");
         return Err(problem.hint("name the tool to reject"));
     };
-    decide(admin, actor, upstream, Decision::Reject(seen)).await
+    decide(admin, actor, (&scope, upstream), Decision::Reject(seen)).await
 }
 
 /// Starts a server that is held.
 async fn start(
     admin: Arc<Admin>,
     actor: Actor,
-    upstream: Arc<Upstream>,
+    (scope, upstream): (&Arc<Scope>, Arc<Upstream>),
     fingerprint: &str,
 ) -> Result<Json<ServerTrust>, Problem> {
     let name = &upstream.name;
@@ -150,8 +178,9 @@ async fn start(
         );
         return Err(Problem::new(StatusCode::CONFLICT, detail).hint(hint));
     }
-    let upstream = find(&admin, name)?;
-    let looking = tokio::task::spawn_blocking(move || look_at(&admin, &upstream));
+    let upstream = find_in(&admin, scope, name)?;
+    let scope = Arc::clone(scope);
+    let looking = tokio::task::spawn_blocking(move || look_at(&admin, &scope, &upstream));
     looking.await.map(Json).map_err(|_| stopping())
 }
 
@@ -185,7 +214,7 @@ fn fingerprint(text: &str) -> Result<Fingerprint, Problem> {
 async fn decide(
     admin: Arc<Admin>,
     actor: Actor,
-    upstream: Arc<Upstream>,
+    (scope, upstream): (&Arc<Scope>, Arc<Upstream>),
     decision: Decision,
 ) -> Result<Json<ServerTrust>, Problem> {
     let core = Arc::clone(&admin.core);
@@ -223,13 +252,14 @@ async fn decide(
         server: upstream.name.to_string(),
     });
     switchboard_core::trust_requests::tell_changed(&core, &upstream.name);
-    let looking = tokio::task::spawn_blocking(move || look_at(&admin, &upstream));
+    let scope = Arc::clone(scope);
+    let looking = tokio::task::spawn_blocking(move || look_at(&admin, &scope, &upstream));
     looking.await.map(Json).map_err(|_| stopping())
 }
 
 /// The trust in a server. Reads its pins, and scans every definition.
-fn look_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
-    let others = others(admin, &upstream.name);
+fn look_at(admin: &Admin, scope: &Scope, upstream: &Upstream) -> ServerTrust {
+    let others = others(admin, scope, &upstream.name);
     let name = &upstream.name;
     let mut room = TEXT_BYTES;
     let held = |held: Held| {
@@ -269,7 +299,7 @@ fn look_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
 }
 
 /// The trust in a server, without scanning the definitions.
-fn glance_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
+fn glance_at(admin: &Admin, _: &Scope, upstream: &Upstream) -> ServerTrust {
     server_trust(admin, upstream, |held| without_texts(&upstream.name, held))
 }
 
@@ -377,8 +407,9 @@ fn change(change: &switchboard_trust::Change) -> Change {
     }
 }
 
-fn others(admin: &Admin, name: &str) -> Others {
-    switchboard_core::finder::others(&admin.core.live_catalog.catalog(), name)
+/// The items of other servers that the reviewer may know of.
+fn others(admin: &Admin, scope: &Scope, name: &str) -> Others {
+    switchboard_core::finder::others(&scope.catalog(&admin.core.live_catalog), name)
 }
 
 fn stopping() -> Problem {

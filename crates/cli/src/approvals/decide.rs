@@ -133,7 +133,7 @@ struct Remember {
     #[arg(long, requires = "scope")]
     exact: bool,
     /// Duration of a remembered decision, such as 30m, 2h or 7d
-    #[arg(long = "for", value_name = "DURATION", requires = "scope", value_parser = seconds)]
+    #[arg(long = "for", value_name = "DURATION", requires = "scope", value_parser = crate::times::seconds)]
     time: Option<u64>,
 }
 
@@ -214,23 +214,6 @@ impl Remember {
         );
         Some(("remember", Raw::object(members)))
     }
-}
-
-/// Parses `90`, `90s`, `30m`, `2h` or `7d` into seconds.
-fn seconds(given: &str) -> Result<u64, String> {
-    let wrong = || "expected a duration such as 30m, 2h or 7d".to_owned();
-    let digits = given.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &given[digits.len()..] {
-        "" | "s" => 1,
-        "m" => 60,
-        "h" => 3_600,
-        "d" => 86_400,
-        _ => return Err(wrong()),
-    };
-    let many: u64 = digits.parse().map_err(|_| wrong())?;
-    many.checked_mul(unit)
-        .filter(|&seconds| seconds > 0)
-        .ok_or_else(wrong)
 }
 
 pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Error> {
@@ -428,29 +411,5 @@ pub(super) fn told(approval: &Approval) {
         print::hint(&format!(
             "`switchboard approvals show {id}` shows its answer"
         ));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_units() {
-        for (given, expected) in [
-            ("90", Some(90)),
-            ("90s", Some(90)),
-            ("30m", Some(1_800)),
-            ("2h", Some(7_200)),
-            ("7d", Some(604_800)),
-            ("0", None),
-            ("h", None),
-            ("2 h", None),
-            ("-2h", None),
-            ("2w", None),
-            ("99999999999999999d", None),
-        ] {
-            assert_eq!(seconds(given).ok(), expected, "{given}");
-        }
     }
 }

@@ -28,6 +28,7 @@ use crate::{core::Core, tool_result, translate};
 #[derive(Debug)]
 pub struct Results {
     owner: LazyStore,
+    tokens: LazyStore,
     strangers: LazyStore,
 }
 
@@ -39,6 +40,8 @@ struct LazyStore {
     limits: Limits,
 }
 
+/// The subfolder for the results of clients with tokens that the owner created.
+const TOKENS: &str = "tokens";
 /// The subfolder for the results of clients without a token.
 const STRANGERS: &str = "strangers";
 
@@ -64,6 +67,7 @@ impl Results {
             ..all
         };
         Self {
+            tokens: LazyStore::new(folder.join(TOKENS), half),
             strangers: LazyStore::new(folder.join(STRANGERS), half),
             owner: LazyStore::new(folder, all),
         }
@@ -72,14 +76,16 @@ impl Results {
     fn of(&self, principal: Principal) -> &LazyStore {
         match principal {
             Principal::Owner => &self.owner,
+            Principal::Token(_) => &self.tokens,
             Principal::Anyone => &self.strangers,
         }
     }
 
     /// Removes expired results, also those of an earlier process. Deletes files.
     pub fn sweep(&self, config: &Config) {
-        self.owner.sweep(config);
-        self.strangers.sweep(config);
+        for store in [&self.owner, &self.tokens, &self.strangers] {
+            store.sweep(config);
+        }
     }
 }
 

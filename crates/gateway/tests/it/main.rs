@@ -40,6 +40,7 @@ mod sessions;
 mod stage_rig;
 mod streams;
 mod tasks;
+mod tokens;
 mod trust;
 mod trust_asked;
 mod trust_kinds;

@@ -393,7 +393,7 @@ pub(crate) struct Web<'a> {
     rig: &'a Rig,
     path: String,
     revision: &'static str,
-    token: bool,
+    token: Option<String>,
     capabilities: Value,
     pub(crate) session: Option<String>,
 }
@@ -412,12 +412,34 @@ impl<'a> Web<'a> {
         Self::open_able(rig, path, revision, token, capabilities()).await
     }
 
+    /// A client with another token than the gateway's own.
+    pub(crate) async fn with_token(
+        rig: &'a Rig,
+        path: &str,
+        revision: &'static str,
+        token: &str,
+    ) -> Self {
+        let token = Some(token.to_owned());
+        Self::open_by(rig, path, revision, token, capabilities()).await
+    }
+
     /// A client with these capabilities and no others.
     pub(crate) async fn open_able(
         rig: &'a Rig,
         path: &str,
         revision: &'static str,
         token: bool,
+        capabilities: Value,
+    ) -> Self {
+        let token = token.then(|| TOKEN.to_owned());
+        Self::open_by(rig, path, revision, token, capabilities).await
+    }
+
+    async fn open_by(
+        rig: &'a Rig,
+        path: &str,
+        revision: &'static str,
+        token: Option<String>,
         capabilities: Value,
     ) -> Self {
         let mut web = Self {
@@ -457,8 +479,8 @@ impl<'a> Web<'a> {
         let params = dressed(self.revision, &self.capabilities, params);
         let mut headers = String::from("Content-Type: application/json\r\n");
         headers.push_str("Accept: application/json, text/event-stream\r\n");
-        if self.token {
-            headers = format!("{headers}Authorization: Bearer {TOKEN}\r\n");
+        if let Some(token) = &self.token {
+            headers = format!("{headers}Authorization: Bearer {token}\r\n");
         }
         if let Some(session) = &self.session {
             headers = format!("{headers}Mcp-Session-Id: {session}\r\n");

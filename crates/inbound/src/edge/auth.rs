@@ -26,8 +26,12 @@ pub enum TurnedAway {
     Origin,
     /// A page other than the console's own sent it, with a session of the console.
     Page,
-    /// The token is missing or wrong.
+    /// There is no token, or an unknown one.
     Token,
+    /// The token has expired.
+    Expired,
+    /// The token does not give the right to use MCP.
+    Right,
 }
 
 /// The secret that clients present.

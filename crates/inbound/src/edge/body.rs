@@ -19,6 +19,7 @@ pub(crate) enum Answer {
     Whole(Option<Bytes>),
     Events(Replay),
     Page(AxumBody),
+    Until(Box<Until>),
 }
 
 impl Answer {
@@ -112,32 +113,31 @@ where
 }
 
 /// A body that may be endless, bound to a future that ends it.
-struct Until<F> {
-    body: AxumBody,
-    end: Pin<Box<F>>,
+pub(crate) struct Until {
+    body: Answer,
+    end: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-/// Ends a body of unknown length when `end` completes. Other bodies are returned unchanged.
-pub(crate) fn until(body: AxumBody, end: impl Future<Output = ()> + Send + 'static) -> AxumBody {
-    if body.size_hint().exact().is_some() {
-        return body;
-    }
-    let end = Box::pin(end);
-    AxumBody::new(Until { body, end })
-}
-
-impl<F: Future<Output = ()>> Body for Until<F> {
-    type Data = Bytes;
-    type Error = axum::Error;
-
+impl Until {
     fn poll_frame(
-        mut self: Pin<&mut Self>,
+        &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, <Answer as Body>::Error>>> {
         if self.end.as_mut().poll(cx).is_ready() {
             return Poll::Ready(None);
         }
         Pin::new(&mut self.body).poll_frame(cx)
+    }
+}
+
+impl Answer {
+    /// Ends a body of unknown length when `end` completes. Other bodies are returned unchanged.
+    pub(crate) fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
+        if self.size_hint().exact().is_some() {
+            return self;
+        }
+        let end = Box::pin(end);
+        Self::Until(Box::new(Until { body: self, end }))
     }
 }
 
@@ -155,13 +155,14 @@ impl Body for Answer {
                 .poll_next(cx)
                 .map(|next| next.map(|event| Ok(Frame::data(event)))),
             Self::Page(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
+            Self::Until(until) => until.poll_frame(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.is_none(),
-            Self::Events(_) => false,
+            Self::Events(_) | Self::Until(_) => false,
             Self::Page(body) => body.is_end_stream(),
         }
     }
@@ -171,7 +172,7 @@ impl Body for Answer {
             Self::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            Self::Events(_) => SizeHint::default(),
+            Self::Events(_) | Self::Until(_) => SizeHint::default(),
             Self::Page(body) => body.size_hint(),
         }
     }

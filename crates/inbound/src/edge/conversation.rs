@@ -152,9 +152,9 @@ impl<S: Writer> Conversation<S> {
         }
     }
 
-    /// Marks the client as one over HTTP.
-    pub(crate) fn over_http(mut self) -> Self {
-        self.caller = self.caller.over_http();
+    /// Marks the client as one over HTTP, through this door.
+    pub(crate) fn over_http(mut self, door: &'static str) -> Self {
+        self.caller = self.caller.over_http(door);
         self
     }
 
@@ -363,6 +363,8 @@ impl<S: Writer> Conversation<S> {
             }
             let session = Session::open(self.view.clone(), self.caller.clone(), params);
             self.caller.client = Arc::clone(&session.caller.client);
+            let tokens = &self.core.tokens;
+            tokens.used_by(self.caller.realm.principal, &self.caller.client);
             self.core.audience.join(&session);
             self.session = Some(session);
         }

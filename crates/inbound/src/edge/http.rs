@@ -16,6 +16,7 @@ use hyper::{
 use rustc_hash::FxBuildHasher;
 use switchboard_approvals::Holder;
 use switchboard_base::{
+    actor::Door,
     backchannel::{Backchannel, Sink as _},
     caller::{self, Caller, Guest, Origin, Principal, Realm, said},
     view::View,
@@ -54,16 +55,16 @@ static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-vers
 /// hash of another client.
 static NAMED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// Answers one HTTP request to an MCP address. `key` distinguishes the connection from others.
+/// Answers one HTTP request to an MCP address. The key distinguishes the connection from others.
 pub(crate) async fn serve(
     inbound: &Arc<Inbound>,
     view: View,
-    key: u64,
+    (key, door): (u64, Door),
     realm: Realm,
     request: HttpRequest<Incoming>,
 ) -> Response<Answer> {
     match *request.method() {
-        Method::POST => post(inbound, view, key, realm, request).await,
+        Method::POST => post(inbound, view, (key, door), realm, request).await,
         Method::GET => get(inbound, &view, realm, request.headers()),
         Method::DELETE => delete(inbound, &view, realm, request.headers()),
         _ => {
@@ -78,7 +79,7 @@ pub(crate) async fn serve(
 async fn post(
     inbound: &Arc<Inbound>,
     view: View,
-    key: u64,
+    (key, door): (u64, Door),
     realm: Realm,
     request: HttpRequest<Incoming>,
 ) -> Response<Answer> {
@@ -100,6 +101,7 @@ async fn post(
         inbound,
         view,
         key,
+        door: door.as_str(),
         realm,
         headers,
     };
@@ -119,7 +121,9 @@ pub(crate) async fn read(
     let body = Limited::new(body, limits::FRAME_BYTES);
     let body = async {
         match principal {
-            Principal::Owner => Ok(body.collect().await.map_err(Unread::of)?.to_bytes()),
+            Principal::Owner | Principal::Token(_) => {
+                Ok(body.collect().await.map_err(Unread::of)?.to_bytes())
+            }
             Principal::Anyone => read_from_stranger(body, &UNFINISHED).await,
         }
     };
@@ -155,6 +159,7 @@ struct Visitor<'a> {
     inbound: &'a Arc<Inbound>,
     view: View,
     key: u64,
+    door: &'static str,
     realm: Realm,
     headers: HeaderMap,
 }
@@ -201,9 +206,11 @@ impl Visitor<'_> {
         if !fine {
             return response;
         }
-        let caller = Caller::new(super::client_key(), nameless(), self.realm).over_http();
+        let caller = Caller::new(super::client_key(), nameless(), self.realm).over_http(self.door);
         let session = Session::open(self.view.clone(), caller, params);
         let core = &self.inbound.core;
+        core.tokens
+            .used_by(self.realm.principal, &session.caller.client);
         let shown = ListFingerprints::now(core, self.realm, &self.view);
         core.audience.join(&session);
         let Some(session) = self.inbound.sessions.open(session, shown) else {
@@ -306,7 +313,10 @@ impl Visitor<'_> {
                 let named = info
                     .as_ref()
                     .map(|info| NAMED.hash_one((self.realm, info.as_bytes())));
-                (caller::client_name(info.as_ref()), named)
+                let client = caller::client_name(info.as_ref());
+                let tokens = &self.inbound.core.tokens;
+                tokens.used_by(self.realm.principal, &client);
+                (client, named)
             }
         };
         Caller {
@@ -321,6 +331,7 @@ impl Visitor<'_> {
             },
             client,
             origin: Origin::Mcp,
+            door: self.door,
             realm: self.realm,
             project: None,
         }
@@ -442,7 +453,7 @@ impl Visitor<'_> {
         // 2026-07-28 has no sessions, and its notifications outside of one belong to an extension.
         let is_modern = self.text(&PROTOCOL_VERSION) == Some(Revision::LATEST.as_str());
         if is_modern && let Message::Notification(told) = &message {
-            let caller = Caller::new(self.key, nameless(), self.realm).over_http();
+            let caller = Caller::new(self.key, nameless(), self.realm).over_http(self.door);
             dispatch::extension::hand_on(
                 &self.inbound.core,
                 &self.view,

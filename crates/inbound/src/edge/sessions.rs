@@ -101,9 +101,10 @@ impl HttpSession {
 pub(crate) struct Sessions {
     /// The ids are random and made by the gateway, so clients cannot choose colliding ones.
     by_id: RwLock<FxHashMap<Arc<str>, Arc<HttpSession>>>,
-    /// The budgets of the owner's streams, and of the other clients' streams, which cannot use the
-    /// owner's.
+    /// The budgets of the streams of the owner, of clients with tokens, and of other clients. None
+    /// can use another's.
     stock: Arc<Stock>,
+    tokens: Arc<Stock>,
     strangers: Arc<Stock>,
     began: Instant,
 }
@@ -131,6 +132,7 @@ impl Sessions {
         Self {
             by_id: RwLock::default(),
             stock: Stock::new(STOCK_BYTES),
+            tokens: Stock::new(STOCK_BYTES / 4),
             strangers: Stock::new(STOCK_BYTES / 4),
             began: Instant::now(),
         }
@@ -146,6 +148,7 @@ impl Sessions {
         let primes = session.about().revision.facts().priming_events;
         let stock = match session.caller.realm.principal {
             Principal::Owner => &self.stock,
+            Principal::Token(_) => &self.tokens,
             Principal::Anyone => &self.strangers,
         };
         let session = Arc::new(HttpSession {
@@ -181,7 +184,7 @@ impl Sessions {
     /// flight or an open stream. Also drops streams that ended some time ago. Returns the number of
     /// ended sessions.
     pub(crate) fn sweep(&self, idle: Duration) -> usize {
-        for stock in [&self.stock, &self.strangers] {
+        for stock in [&self.stock, &self.tokens, &self.strangers] {
             stock.sweep(Instant::now());
         }
         let idle = u64::try_from(idle.as_millis()).unwrap_or(u64::MAX);
@@ -225,6 +228,19 @@ impl Sessions {
             by_id.remove(id)
         };
         if let Some(ended) = ended {
+            ended.session.end();
+            ended.general.close();
+        }
+    }
+
+    /// Ends all sessions of a principal, and their requests.
+    pub(crate) fn end_of(&self, principal: Principal) {
+        let is_own = |session: &HttpSession| client_of(session).realm.principal == principal;
+        let ended: Vec<_> = {
+            let mut by_id = self.by_id.write();
+            by_id.extract_if(|_, session| is_own(session)).collect()
+        };
+        for (_, ended) in ended {
             ended.session.end();
             ended.general.close();
         }

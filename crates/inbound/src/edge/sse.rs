@@ -7,6 +7,7 @@ use bytes::Bytes;
 use hyper::{HeaderMap, Response, StatusCode};
 use parking_lot::Mutex;
 use switchboard_base::{
+    actor::Door,
     caller::{Principal, Realm},
     random::secret,
     view::View,
@@ -43,7 +44,12 @@ struct Inbox {
 }
 
 /// Opens a stream.
-pub(crate) fn open(inbound: &Arc<Inbound>, view: View, realm: Realm) -> Response<Answer> {
+pub(crate) fn open(
+    inbound: &Arc<Inbound>,
+    view: View,
+    realm: Realm,
+    door: Door,
+) -> Response<Answer> {
     let (messages, inbox) = mpsc::channel(INBOX_DEPTH);
     let entry = Inbox {
         principal: realm.principal,
@@ -60,7 +66,7 @@ pub(crate) fn open(inbound: &Arc<Inbound>, view: View, realm: Realm) -> Response
     tokio::spawn(async move {
         let conversation =
             Conversation::new(Arc::clone(&inbound.core), view, realm, Arc::clone(&events))
-                .over_http();
+                .over_http(door.as_str());
         let messages = Messages {
             inbox,
             events: Arc::clone(&events),
@@ -115,6 +121,12 @@ impl Streams {
         let streams = self.0.lock();
         let inbox = streams.get(name)?;
         (inbox.principal == principal).then(|| inbox.messages.clone())
+    }
+
+    /// Ends the streams of a principal: without its inbox, a conversation is over.
+    pub(crate) fn end_of(&self, principal: Principal) {
+        let is_other = |_: &String, inbox: &mut Inbox| inbox.principal != principal;
+        self.0.lock().retain(is_other);
     }
 
     fn remove(&self, name: &str) {

@@ -7,13 +7,55 @@ use hyper::StatusCode;
 use switchboard_base::{audit::NoRoom, error::Error};
 use switchboard_client::Raw;
 use switchboard_config::{ConfigError, Diagnostic, EditError};
-use switchboard_core::core::{ChangeError, Core};
+use switchboard_core::{
+    core::{ChangeError, Core},
+    tokens,
+};
 use switchboard_store::StoreError;
+use switchboard_tokens::TokenError;
 
 use super::Problem;
 
 /// Delay before a retry that may soon succeed.
 const SOON: Duration = Duration::from_secs(1);
+
+impl From<tokens::ChangeError> for Problem {
+    fn from(error: tokens::ChangeError) -> Self {
+        match error {
+            tokens::ChangeError::Token(error) => error.into(),
+            tokens::ChangeError::File(error) => {
+                let cause = std::error::Error::source(&error);
+                let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+                let detail = format!("nothing has changed: {error}{cause}");
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail).hint(
+                    "restore the file from a backup, or remove it and create the tokens again",
+                )
+            }
+            tokens::ChangeError::Stopping => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+                    .hint("try again when the gateway is running again")
+            }
+        }
+    }
+}
+
+impl From<TokenError> for Problem {
+    fn from(error: TokenError) -> Self {
+        let status = match &error {
+            TokenError::Missing(_) => StatusCode::NOT_FOUND,
+            TokenError::Taken(_) | TokenError::TooMany(_) => StatusCode::CONFLICT,
+            TokenError::Random => StatusCode::INTERNAL_SERVER_ERROR,
+            TokenError::Name
+            | TokenError::TooManyServers(_)
+            | TokenError::NoProfile(..)
+            | TokenError::NoServer(..)
+            | TokenError::NoRight
+            | TokenError::LimitedAdmin
+            | TokenError::Lifetime => StatusCode::UNPROCESSABLE_ENTITY,
+        };
+        Self::new(status, error.to_string()).maybe_hint(error.hint())
+    }
+}
 
 impl From<Error> for Problem {
     fn from(failure: Error) -> Self {

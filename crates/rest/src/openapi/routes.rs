@@ -11,6 +11,7 @@ use crate::{
     rules::{Rules, TestRule, TestedRule},
     servers::{Logs, LogsQuery, NewServer, Server, ServerDetail, Servers},
     status::{Clients, Config, Readiness, RepairMemory, RepairedMemory, Shutdown, Status},
+    tokens::{IssuedToken, NewToken, Tokens},
     tools::{CallTool, Search, SearchQuery, Tools, ToolsQuery},
     trust::{ServerTrust, ToolQuery, ToolTrust, Trust, TrustDecision, TrustQuery},
 };
@@ -27,7 +28,7 @@ pub(super) const SHARED: &[(&str, &str)] = &[
     ),
     (
         "Forbidden",
-        "The Host or Origin header does not name this machine, or the gateway refuses the connecting process: it belongs to a server of the gateway or to another user, runs on another machine, or cannot be identified.",
+        "The token lacks a right that this needs, the Host or Origin header does not name this machine, or the gateway refuses the connecting process: it belongs to a server of the gateway or to another user, runs on another machine, or cannot be identified.",
     ),
     (
         "NoRoom",
@@ -43,7 +44,15 @@ pub(super) const SHARED: &[(&str, &str)] = &[
         "The store is not ready, or too many connections are open.",
     ),
     ("TooLong", "The body is longer than 4 MiB."),
-    ("Unauthorized", "The token is missing or wrong."),
+    (
+        "Unauthorized",
+        "The token is missing, wrong, revoked or expired.",
+    ),
+    ("UnknownToken", "There is no such token."),
+    (
+        "TokensFile",
+        "The file of tokens cannot be read or written, so nothing has changed.",
+    ),
     (
         "Undecided",
         "The store is not ready, so nothing was decided; or too many connections are open.",
@@ -202,6 +211,7 @@ pub(super) fn all() -> Vec<Route> {
         approvals(),
         records(),
         console(),
+        tokens(),
     ]
     .into_iter()
     .flatten()
@@ -500,5 +510,50 @@ fn console() -> Vec<Route> {
             .answer::<SignedOut>(200, "The number of sessions that ended.")
             .error(422, "The body names no session, and the request has none.")
             .error(503, "#NoRoom"),
+    ]
+}
+
+fn tokens() -> Vec<Route> {
+    vec![
+        get(
+            "/api/v1/tokens",
+            "listTokens",
+            "List the tokens, without their secrets",
+        )
+        .answer::<Tokens>(200, "The tokens."),
+        post("/api/v1/tokens", "createToken", "Create a token")
+            .body::<NewToken>()
+            .answer::<IssuedToken>(201, "The token. It is shown only in this response.")
+            .error(
+                409,
+                "A token with this name already exists, or there are too many tokens.",
+            )
+            .error(
+                422,
+                "The name, a right, the profile, a server or the lifetime is invalid.",
+            )
+            .error(500, "#TokensFile")
+            .error(503, "#NoRoom"),
+        delete("/api/v1/tokens/{name}", "revokeToken", "Revoke a token")
+            .contents(
+                204,
+                "The token is rejected from now on, and its sessions have ended.",
+                Vec::new(),
+            )
+            .error(404, "#UnknownToken")
+            .error(500, "#TokensFile")
+            .error(503, "#NoRoom"),
+        post(
+            "/api/v1/tokens/{name}/rotate",
+            "rotateToken",
+            "Replace the secret of a token",
+        )
+        .answer::<IssuedToken>(
+            200,
+            "The new token. The old one is rejected from now on, and its sessions have ended.",
+        )
+        .error(404, "#UnknownToken")
+        .error(500, "#TokensFile")
+        .error(503, "#NoRoom"),
     ]
 }

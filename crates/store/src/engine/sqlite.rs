@@ -24,12 +24,13 @@ use crate::types::activity::Activity;
 use crate::types::limits::LOCK_WAIT;
 
 /// Migrations from each version of the file to the next; `user_version` counts the ones applied.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/0001_activity.sql"),
     include_str!("migrations/0002_approvals.sql"),
     include_str!("migrations/0003_memory.sql"),
     include_str!("migrations/0004_archive.sql"),
     include_str!("migrations/0005_waited.sql"),
+    include_str!("migrations/0006_principal.sql"),
 ];
 
 /// The application ID of our files; it reads `SwBd`.

@@ -1,5 +1,6 @@
 //! The record of one call, and queries for records.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -19,8 +20,12 @@ pub struct Activity {
     pub method: Arc<str>,
     /// The tool, prompt or resource.
     pub name: Arc<str>,
-    /// Client that made the call.
+    /// Name that the client gave itself.
     pub client: Arc<str>,
+    /// The authenticated party: `owner`, `token` with its name, or `anyone`.
+    pub principal: Arc<str>,
+    /// The door that it came in by, such as `pipe` or `tcp`.
+    pub door: Cow<'static, str>,
     /// Duration of the call, stored to the microsecond.
     pub duration: Duration,
     /// Part of the duration that was spent waiting for people, or for the client to answer; stored
@@ -44,6 +49,7 @@ impl Activity {
             &mut self.method,
             &mut self.name,
             &mut self.client,
+            &mut self.principal,
         ] {
             cut(name, NAME_BYTES);
         }

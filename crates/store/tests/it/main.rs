@@ -69,6 +69,8 @@ fn call(number: u64) -> Activity {
         server: "files".into(),
         method: "tools/call".into(),
         name: format!("tool-{number}").into(),
+        principal: "token ci".into(),
+        door: "tcp".into(),
         client: "cursor".into(),
         duration: Duration::from_micros(1500),
         waited: Duration::from_micros(number),

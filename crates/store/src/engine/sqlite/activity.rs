@@ -24,8 +24,8 @@ pub(super) fn append(
     let ids = last.saturating_sub(count).saturating_add(1)..;
     let mut insert = transaction.prepare(
         "INSERT INTO activity (id, at, server, method, name, client, duration, outcome, code, \
-         error, request_bytes, response_bytes, waited) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+         error, request_bytes, response_bytes, waited, principal, door) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
     )?;
     for (id, activity) in ids.zip(activities) {
         let code = match activity.outcome {
@@ -46,6 +46,8 @@ pub(super) fn append(
             signed(activity.request_bytes),
             signed(activity.response_bytes),
             signed(activity.waited.as_micros()),
+            &*activity.principal,
+            activity.door.as_ref(),
         ])?;
     }
     Ok(())
@@ -124,7 +126,7 @@ fn select(query: &Query) -> (String, Vec<Value>) {
     }
     if let Some(text) = &query.text {
         only(
-            "(server || char(10) || method || char(10) || name || char(10) || client || char(10) \
+            "(server || char(10) || method || char(10) || name || char(10) || client || char(10) || principal || char(10) \
              || ifnull(error, '')) LIKE ? ESCAPE '\\'",
             like(beginning(text, SEARCH_BYTES)).into(),
         );
@@ -138,7 +140,7 @@ fn select(query: &Query) -> (String, Vec<Value>) {
     let limit = query.limit.min(ROWS_PER_ANSWER);
     let sql = format!(
         "SELECT id, at, server, method, name, client, duration, outcome, code, error, \
-         request_bytes, response_bytes, waited FROM activity WHERE {} ORDER BY id DESC LIMIT {limit}",
+         request_bytes, response_bytes, waited, principal, door FROM activity WHERE {} ORDER BY id DESC LIMIT {limit}",
         conditions.join(" AND ")
     );
     (sql, values)
@@ -184,6 +186,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Activity> {
         request_bytes: unsigned(row.get(10)?),
         response_bytes: unsigned(row.get(11)?),
         waited: Duration::from_micros(unsigned(row.get(12)?)),
+        principal: text(13)?,
+        door: row.get::<_, String>(14)?.into(),
     })
 }
 

@@ -1,0 +1,117 @@
+//! The tokens of clients and scripts.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Json,
+    extract::{Extension, Path, State},
+};
+use hyper::StatusCode;
+use serde_json::json;
+use switchboard_base::{
+    audit::{Actor, Event, Reservation},
+    error::cut,
+    tokens::shown,
+};
+use switchboard_inbound::problem::Problem;
+use switchboard_rest::tokens::{IssuedToken, NewToken, Tokens};
+use switchboard_tokens::{New, Right, Rights, TokenError};
+
+use super::ask::Said;
+use crate::admin::Admin;
+
+pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Json<Tokens> {
+    let tokens = admin.core.tokens.list().iter().map(shown).collect();
+    Json(Tokens { tokens })
+}
+
+pub(super) async fn create(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+    Said(new): Said<NewToken>,
+) -> Result<(StatusCode, Json<IssuedToken>), Problem> {
+    let core = &admin.core;
+    let new = read(new)?;
+    let config = core.config.load();
+    let profiles = config.profiles.keys().map(String::as_str);
+    let servers = config.servers.keys().map(String::as_str);
+    new.check_scope(profiles, servers)?;
+    let details = json!({
+        "rights": new.rights,
+        "profile": new.profile,
+        "servers": new.servers,
+        "expiresInSeconds": new.lifetime.map(|lifetime| lifetime.as_secs()),
+    });
+    let name = new.name.clone();
+    let room = core.audit.room().await?;
+    let token = core.tokens.create(new).await?;
+    record(room, "token-created", &name, actor, details);
+    Ok((StatusCode::CREATED, issued(&admin, &name, token)?))
+}
+
+pub(super) async fn revoke(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+    Path(name): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let room = admin.core.audit.room().await?;
+    admin.core.tokens.revoke(&name).await?;
+    record(room, "token-revoked", &name, actor, json!({}));
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn rotate(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+    Path(name): Path<String>,
+) -> Result<Json<IssuedToken>, Problem> {
+    let room = admin.core.audit.room().await?;
+    let token = admin.core.tokens.rotate(&name).await?;
+    record(room, "token-rotated", &name, actor, json!({}));
+    issued(&admin, &name, token)
+}
+
+fn record(
+    room: Reservation,
+    what: &'static str,
+    name: &str,
+    actor: Actor,
+    details: serde_json::Value,
+) {
+    room.record([Event {
+        what,
+        subject: name.into(),
+        actor: Some(actor),
+        details,
+    }]);
+}
+
+fn read(new: NewToken) -> Result<New, Problem> {
+    let right = |word: &String| {
+        Right::parse(word).ok_or_else(|| {
+            let words = Right::ALL.map(Right::as_str).join(", ");
+            let detail = format!("there is no right `{}`", cut(word));
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+                .hint(format!("use one of {words}"))
+        })
+    };
+    let rights = match &new.rights {
+        None => Rights::from_iter([Right::Call]),
+        Some(words) => words.iter().map(right).collect::<Result<_, _>>()?,
+    };
+    Ok(New {
+        name: new.name,
+        rights,
+        profile: new.profile,
+        servers: new.servers.unwrap_or_default(),
+        lifetime: new.expires_in_seconds.map(Duration::from_secs),
+    })
+}
+
+fn issued(admin: &Admin, name: &str, token: String) -> Result<Json<IssuedToken>, Problem> {
+    let all = admin.core.tokens.list();
+    let about = all.iter().find(|token| token.name == name).map(shown);
+    // Another request may have revoked it already.
+    let about = about.ok_or_else(|| TokenError::Missing(name.to_owned()))?;
+    Ok(Json(IssuedToken { token, about }))
+}

@@ -1,0 +1,24 @@
+//! Tokens as the REST interface and the command line show them.
+
+use std::time::SystemTime;
+
+use switchboard_rest::tokens as rest;
+use switchboard_tokens::Token;
+
+use crate::time;
+
+/// The entry of a token.
+pub fn shown(token: &Token) -> rest::Token {
+    let rights = token.rights.iter();
+    rest::Token {
+        name: token.name.clone(),
+        rights: rights.map(|right| right.as_str().into()).collect(),
+        profile: token.profile.clone(),
+        servers: token.servers.clone(),
+        created_at: time::shown(token.created_at()),
+        expires_at: token.expires_at().map(time::shown),
+        used_at: token.used_at().map(time::shown),
+        client: token.client.clone(),
+        is_expired: token.is_expired(SystemTime::now()),
+    }
+}

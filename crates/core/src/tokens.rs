@@ -1,0 +1,342 @@
+//! The tokens of clients while the gateway runs: their check at the door, their last uses, and their ends.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    path::PathBuf,
+    sync::{Arc, LazyLock, OnceLock, Weak},
+    time::{Duration, SystemTime},
+};
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use switchboard_base::caller::Principal;
+use switchboard_tokens::{
+    FileError, New, Rejected, Rights, Token, TokenError, TokenId, Tokens, parse, read, write,
+};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout},
+};
+
+use crate::scope::Scopes;
+
+/// The longest pause between two looks at the clock, which may be set, and between two records of uses.
+const PAUSE: Duration = Duration::from_mins(1);
+
+/// The clients that have to leave when their token ends.
+pub trait Clients: fmt::Debug + Send + Sync {
+    /// Ends all sessions and streams of a principal.
+    fn expel(&self, principal: Principal);
+}
+
+/// The tokens, as requests need them.
+#[derive(Debug)]
+pub struct LiveTokens {
+    path: PathBuf,
+    scopes: Arc<Scopes>,
+    by_id: ArcSwap<HashMap<TokenId, Arc<LiveToken>>>,
+    /// Held while the file is replaced.
+    changing: tokio::sync::Mutex<()>,
+    changes: watch::Sender<()>,
+    clients: OnceLock<Weak<dyn Clients>>,
+}
+
+#[derive(Debug)]
+struct LiveToken {
+    token: Token,
+    profile: Option<Arc<str>>,
+    /// `token` and its name.
+    title: Arc<str>,
+    /// The last use in this run.
+    used: Mutex<Option<Use>>,
+    /// Becomes `true` when the token ends.
+    end: watch::Sender<bool>,
+}
+
+#[derive(Debug)]
+struct Use {
+    at: SystemTime,
+    client: Option<Arc<str>>,
+    /// It is in the file.
+    is_saved: bool,
+}
+
+/// A token that a client has presented, and that was valid then.
+#[derive(Debug, Clone)]
+pub struct Grant(Arc<LiveToken>);
+
+impl Grant {
+    /// Its principal.
+    pub fn principal(&self) -> Principal {
+        Principal::Token(self.0.token.id())
+    }
+
+    /// The rights that it gives.
+    pub fn rights(&self) -> Rights {
+        self.0.token.rights
+    }
+
+    /// The name of the profile that it is held to.
+    pub fn profile(&self) -> Option<&Arc<str>> {
+        self.0.profile.as_ref()
+    }
+
+    /// Waits until the token is revoked, is rotated or expires.
+    pub async fn ended(self) {
+        let mut end = self.0.end.subscribe();
+        // The sender lives as long as this.
+        let _ = end.wait_for(|ended| *ended).await;
+    }
+}
+
+/// The reason why the tokens were not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// The request is wrong.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The gateway is stopping.
+    #[error("the gateway is stopping")]
+    Stopping,
+}
+
+impl LiveTokens {
+    /// Reads the file. If that fails, no token is valid, and the file stays as it is.
+    pub(crate) fn open(path: PathBuf, scopes: Arc<Scopes>) -> Self {
+        let tokens = read(&path).unwrap_or_else(|error| {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            tracing::error!(%error, cause, "No token is accepted, except the gateway's own.");
+            Tokens::default()
+        });
+        scopes.set_tokens(tokens.iter());
+        let by_id = tokens.iter().map(LiveToken::new).collect();
+        Self {
+            path,
+            scopes,
+            by_id: ArcSwap::from_pointee(by_id),
+            changing: tokio::sync::Mutex::default(),
+            changes: watch::Sender::new(()),
+            clients: OnceLock::new(),
+        }
+    }
+
+    /// Sets the clients that have to leave when their token ends.
+    pub fn set_clients(&self, clients: Weak<dyn Clients>) {
+        // Set once, by the assembly.
+        let _ = self.clients.set(clients);
+    }
+
+    /// Checks the token that a client presents, and records its use.
+    pub fn check(&self, shown: &str, now: SystemTime) -> Result<Grant, Rejected> {
+        let (id, secret) = parse(shown).ok_or(Rejected::Unknown)?;
+        let by_id = self.by_id.load();
+        let live = by_id.get(&id).ok_or(Rejected::Unknown)?;
+        live.token.verify(secret, now)?;
+        live.record(now, None);
+        Ok(Grant(Arc::clone(live)))
+    }
+
+    /// Records the client that uses a token.
+    pub fn used_by(&self, principal: Principal, client: &Arc<str>) {
+        if let Principal::Token(id) = principal
+            && let Some(live) = self.by_id.load().get(&id)
+        {
+            live.record(SystemTime::now(), Some(client));
+        }
+    }
+
+    /// The name of a principal in records.
+    pub fn title(&self, principal: Principal) -> Arc<str> {
+        static OWNER: LazyLock<Arc<str>> = LazyLock::new(|| "owner".into());
+        static ANYONE: LazyLock<Arc<str>> = LazyLock::new(|| "anyone".into());
+        match principal {
+            Principal::Owner => Arc::clone(&OWNER),
+            Principal::Anyone => Arc::clone(&ANYONE),
+            Principal::Token(id) => match self.by_id.load().get(&id) {
+                Some(live) => Arc::clone(&live.title),
+                None => format!("token {id}").into(),
+            },
+        }
+    }
+
+    /// All tokens, oldest first, with their last uses.
+    pub fn list(&self) -> Vec<Token> {
+        let by_id = self.by_id.load();
+        let mut all: Vec<_> = by_id.values().map(|live| live.current()).collect();
+        all.sort_by(|one, other| {
+            let key = |token: &Token| (token.created_at(), token.id());
+            key(one).cmp(&key(other))
+        });
+        all
+    }
+
+    /// Creates a token, and returns it.
+    pub async fn create(&self, new: New) -> Result<String, ChangeError> {
+        let create = |tokens: &mut Tokens| tokens.create(new, SystemTime::now());
+        self.change(create).await
+    }
+
+    /// Revokes a token. Its clients are disconnected.
+    pub async fn revoke(&self, name: &str) -> Result<Token, ChangeError> {
+        self.change(|tokens| tokens.revoke(name)).await
+    }
+
+    /// Gives a token a new secret, and returns it. Clients with the old one are disconnected.
+    pub async fn rotate(&self, name: &str) -> Result<String, ChangeError> {
+        let rotate = |tokens: &mut Tokens| tokens.rotate(name, SystemTime::now());
+        self.change(rotate).await
+    }
+
+    async fn change<T>(
+        &self,
+        change: impl FnOnce(&mut Tokens) -> Result<T, TokenError>,
+    ) -> Result<T, ChangeError> {
+        let _changing = self.changing.lock().await;
+        let mut tokens = self.stored().await?;
+        let done = change(&mut tokens)?;
+        self.store(tokens.clone()).await?;
+        let before = self.by_id.load_full();
+        let live = |token: &Token| {
+            let known = before.get(&token.id());
+            match known.filter(|known| known.token.is_same(token)) {
+                Some(known) => (token.id(), Arc::clone(known)),
+                None => LiveToken::new(token),
+            }
+        };
+        let after: HashMap<_, _> = tokens.iter().map(live).collect();
+        let is_over = |(id, known): &(&TokenId, &Arc<LiveToken>)| {
+            !after.get(*id).is_some_and(|live| Arc::ptr_eq(live, known))
+        };
+        let over: Vec<_> = before
+            .iter()
+            .filter(is_over)
+            .map(|(_, live)| live)
+            .collect();
+        // The old secrets are rejected before the clients that came in with them are disconnected.
+        self.by_id.store(Arc::new(after));
+        self.scopes.set_tokens(tokens.iter());
+        for live in over {
+            self.end(live);
+        }
+        self.changes.send_replace(());
+        Ok(done)
+    }
+
+    /// Disconnects the clients of a token.
+    fn end(&self, live: &LiveToken) {
+        live.end.send_replace(true);
+        if let Some(clients) = self.clients.get().and_then(Weak::upgrade) {
+            clients.expel(Principal::Token(live.token.id()));
+        }
+    }
+
+    /// The tokens in the file, with their last uses.
+    async fn stored(&self) -> Result<Tokens, ChangeError> {
+        let path = self.path.clone();
+        let reading = tokio::task::spawn_blocking(move || read(&path)).await;
+        let mut tokens = reading.map_err(|_| ChangeError::Stopping)??;
+        for live in self.by_id.load().values() {
+            if let (Some(token), Some(last)) =
+                (tokens.get_mut(live.token.id()), &mut *live.used.lock())
+            {
+                token.used(last.at, last.client.as_deref());
+                last.is_saved = true;
+            }
+        }
+        Ok(tokens)
+    }
+
+    async fn store(&self, tokens: Tokens) -> Result<(), ChangeError> {
+        let path = self.path.clone();
+        let writing = tokio::task::spawn_blocking(move || write(&path, &tokens)).await;
+        Ok(writing.map_err(|_| ChangeError::Stopping)??)
+    }
+
+    /// Writes the last uses to the file, if there are any.
+    pub(crate) async fn save(&self) {
+        let _changing = self.changing.lock().await;
+        let is_new = |live: &Arc<LiveToken>| {
+            let used = live.used.lock();
+            used.as_ref().is_some_and(|used| !used.is_saved)
+        };
+        if !self.by_id.load().values().any(is_new) {
+            return;
+        }
+        let saved = match self.stored().await {
+            Ok(tokens) => self.store(tokens).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = saved {
+            tracing::warn!(%error, "Cannot save the last use of tokens.");
+        }
+    }
+
+    /// Ends tokens that expire, and saves the last uses from time to time.
+    pub async fn watch(tokens: Weak<Self>) {
+        let mut saved = Instant::now();
+        loop {
+            let Some(live) = tokens.upgrade() else { return };
+            let mut changes = live.changes.subscribe();
+            let pause = live.expire(SystemTime::now()).min(PAUSE);
+            if saved.elapsed() >= PAUSE {
+                live.save().await;
+                saved = Instant::now();
+            }
+            drop(live);
+            // The next round ends if the sender was dropped.
+            let _ = timeout(pause, changes.changed()).await;
+        }
+    }
+
+    /// Ends the tokens that have expired. Returns the time until the next one does.
+    fn expire(&self, now: SystemTime) -> Duration {
+        let mut next = Duration::MAX;
+        for live in self.by_id.load().values() {
+            let Some(end) = live.token.expires_at() else {
+                continue;
+            };
+            if !live.token.is_expired(now) {
+                next = next.min(end.duration_since(now).unwrap_or_default());
+            } else if !*live.end.borrow() {
+                self.end(live);
+            }
+        }
+        next
+    }
+}
+
+impl LiveToken {
+    fn new(token: &Token) -> (TokenId, Arc<Self>) {
+        let live = Self {
+            profile: token.profile.as_deref().map(Arc::from),
+            title: format!("token {}", token.name).into(),
+            token: token.clone(),
+            used: Mutex::default(),
+            end: watch::Sender::new(false),
+        };
+        (token.id(), Arc::new(live))
+    }
+
+    fn record(&self, now: SystemTime, client: Option<&Arc<str>>) {
+        let mut used = self.used.lock();
+        let known = used.take().and_then(|known| known.client);
+        *used = Some(Use {
+            at: now,
+            client: client.map(Arc::clone).or(known),
+            is_saved: false,
+        });
+    }
+
+    /// The token with its last use.
+    fn current(&self) -> Token {
+        let mut token = self.token.clone();
+        if let Some(last) = &*self.used.lock() {
+            token.used(last.at, last.client.as_deref());
+        }
+        token
+    }
+}
