@@ -30,5 +30,6 @@ mod snapshots;
 mod spelled;
 mod support;
 mod terminal;
+mod tokens;
 mod trust;
 mod watching;
