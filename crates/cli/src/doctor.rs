@@ -8,6 +8,7 @@ mod place;
 mod profiles;
 mod program;
 mod servers;
+mod tokens;
 
 use std::{fmt::Write as _, io};
 
@@ -111,6 +112,7 @@ pub fn run(home: &Home, args: &Doctor) -> Result<(), Error> {
     let config = gateway.check(home, &mut findings);
     if let Some(config) = config {
         findings.extend(profiles::look(&config));
+        findings.extend(tokens::look(home, &config));
         findings.extend(servers::look(home, &config, gateway.status()));
     }
     let problems = count(&findings, State::Problem);

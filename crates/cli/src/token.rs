@@ -172,7 +172,7 @@ fn list(home: &Home, as_json: bool) -> Result<(), Error> {
     let answer = if let Some(link) = Link::find(home)? {
         link.get::<Raw>(TOKENS)?
     } else {
-        let tokens = tokens::read(&home.tokens()).map_err(|error| Error::new(chain(&error)))?;
+        let tokens = read(home)?;
         let tokens = tokens.iter().map(shown).collect();
         Raw::from_value(&Tokens { tokens }).map_err(|error| Error::new(error.to_string()))?
     };
@@ -264,7 +264,7 @@ fn by_oneself<T>(
         return Err(Error::new("a gateway is just starting").hint("run the command again"));
     };
     let path = home.tokens();
-    let mut all = tokens::read(&path).map_err(|error| Error::new(chain(&error)))?;
+    let mut all = read(home)?;
     let done = change(&mut all).map_err(|error| failure(&error))?;
     tokens::write(&path, &all).map_err(|error| Error::new(chain(&error)))?;
     let event = Event {
@@ -287,6 +287,14 @@ fn by_oneself<T>(
     })?;
     drop(lock);
     Ok(done)
+}
+
+/// Reads the file of tokens.
+pub(crate) fn read(home: &Home) -> Result<tokens::Tokens, Error> {
+    tokens::read(&home.tokens()).map_err(|error| {
+        Error::new(chain(&error))
+            .hint("restore the file from a backup, or remove it and create the tokens again")
+    })
 }
 
 /// The longest time that the store may take to close.

@@ -405,3 +405,33 @@ fn failed_list_is_found() {
     let log = place.run(&["logs", "broken"]).out;
     assert_eq!(log.matches(failed).count(), 1, "{log}");
 }
+
+#[test]
+fn tokens_that_cannot_be_used_are_named() {
+    let place = Place::new();
+    let config = r#"{"listen": "127.0.0.1:0", "mcpServers": {"a": {"command": "sh"}}, "profiles": {"work": {}}}"#;
+    place.write_config(config);
+    for (name, option, value) in [("p", "--profile", "work"), ("s", "--server", "a")] {
+        let done = place.run(&["token", "create", name, option, value]);
+        assert_eq!(done.code, Some(0), "{done:?}");
+    }
+    assert_eq!(findings(&place, "tokens"), []);
+    place.write_config(r#"{"listen": "127.0.0.1:0"}"#);
+    let revoke = "switchboard token revoke";
+    check(
+        &place,
+        "tokens",
+        "warning",
+        "the token `p` is held to the profile `work`",
+        revoke,
+    );
+    check(
+        &place,
+        "tokens",
+        "warning",
+        "the token `s` is held to the server `a`",
+        revoke,
+    );
+    place.write("home/tokens.json", "{");
+    check(&place, "tokens", "problem", "tokens.json", "from a backup");
+}
