@@ -33,6 +33,8 @@ macro_rules! files {
 pub(crate) const FILES: &[File] = files! {
     STYLE: "base.css", "layout.css", "parts.css", "pages.css", "approvals.css", "memory.css";
     SCRIPT:
+        "access-list.js",
+        "access.js",
         "activity.js",
         "api.js",
         "app.js",
@@ -62,6 +64,7 @@ pub(crate) const FILES: &[File] = files! {
         "memory-tools.js",
         "memory.js",
         "model-answer.js",
+        "new-token.js",
         "notices.js",
         "outcome.js",
         "overview.js",
@@ -73,8 +76,10 @@ pub(crate) const FILES: &[File] = files! {
         "server.js",
         "servers.js",
         "session.js",
+        "sessions.js",
         "settings.js",
         "store.js",
+        "tokens.js",
         "tool-call.js",
         "tool.js",
         "tools.js",
@@ -121,7 +126,7 @@ mod tests {
     use crate::{file, files};
 
     /// Size limit for all files together. A page served from the same machine has no reason to be large.
-    const BYTES_MAX: usize = 340 * 1024;
+    const BYTES_MAX: usize = 360 * 1024;
     const LINES_MAX: usize = 400;
 
     /// Functions and properties that turn text into markup or code.

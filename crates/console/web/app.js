@@ -12,9 +12,10 @@ import * as tools from "./tools.js";
 import * as approvals from "./approvals.js";
 import * as activity from "./activity.js";
 import * as memory from "./memory.js";
+import * as access from "./access.js";
 import * as settings from "./settings.js";
 
-const PAGES = { overview, servers, tools, approvals, activity, memory, settings };
+const PAGES = { overview, servers, tools, approvals, activity, memory, access, settings };
 const MENU = [
   ["overview", "Overview", "M4 13h6V4H4zM14 9h6V4h-6zM14 20h6v-8h-6zM4 20h6v-4H4z"],
   ["servers", "Servers", "M4 5h16v5H4zM4 14h16v5H4zM7.500 7.500h.01M7.500 16.500h.01"],
@@ -22,6 +23,7 @@ const MENU = [
   ["approvals", "Approvals", "M12 3l7 3v5c0 4.500-3 8-7 10-4-2-7-5.500-7-10V6zM9 12l2.200 2.200L15.500 10"],
   ["activity", "Activity", "M3 12h4l3-7 4 14 3-7h4"],
   ["memory", "Memory", "M12 5.500C10.500 3.500 7 3.500 6 6c-2.500.5-3 4-1.500 5.500C3 13 4 16.500 6.500 16.500 7.500 19.500 11 19.500 12 17.500zM12 5.500c1.500-2 5-2 6 .5 2.500.5 3 4 1.500 5.500 1.500 1.500.5 5-2 5-1 3-4.500 3-5.500 1z"],
+  ["access", "Access", "M11 12l8-8M15.500 7.500l3 3M8 11a4 4 0 1 0 .01 0"],
   ["settings", "Settings", "M4 7h9M17 7h3M4 17h3M11 17h9M15 4.500v5M9 14.500v5"],
 ];
 const CONNECTION = { __proto__: null, live: "Live", connecting: "Connecting…", lost: "Disconnected, reconnecting…", stopping: "The gateway is stopping", over: "Signed out" };

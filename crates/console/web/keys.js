@@ -4,10 +4,10 @@
 import { add, button, h } from "./dom.js";
 import { preference } from "./session.js";
 
-const PAGES = { __proto__: null, o: "overview", s: "servers", t: "tools", a: "approvals", y: "activity", m: "memory", ",": "settings" };
+const PAGES = { __proto__: null, o: "overview", s: "servers", t: "tools", a: "approvals", y: "activity", m: "memory", c: "access", ",": "settings" };
 const AFTER_G_MS = 1500;
 const LIST = [
-  ["Go to", [["g o", "Overview"], ["g s", "Servers"], ["g t", "Tools"], ["g a", "Approvals"], ["g y", "Activity"], ["g m", "Memory"], ["g ,", "Settings"]]],
+  ["Go to", [["g o", "Overview"], ["g s", "Servers"], ["g t", "Tools"], ["g a", "Approvals"], ["g y", "Activity"], ["g m", "Memory"], ["g c", "Access"], ["g ,", "Settings"]]],
   ["In a list", [["j", "Next"], ["k", "Previous"], ["Enter", "Open"], ["/", "Search or filter"], ["Esc", "Back"]]],
   ["In a request", [["a", "Go to the button that approves or sends"], ["Ctrl Enter", "Approve or send"], ["e", "Edit"], ["r", "Go to the reason for a rejection, or to Decline"]]],
   ["Anywhere", [["?", "Show the keyboard shortcuts"]]],

@@ -10,6 +10,11 @@ export function token() {
   return read(TOKEN);
 }
 
+// The ID of the session: its token up to the dot.
+export function sessionId() {
+  return (token() ?? "").split(".")[0];
+}
+
 export function signedIn() {
   return token() !== null;
 }

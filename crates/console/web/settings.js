@@ -5,7 +5,7 @@ import { add, button, fill, h, heading, problem, prose, say } from "./dom.js";
 import { notice } from "./notices.js";
 import { json } from "./payload.js";
 import { openRules } from "./rules.js";
-import { prefer, preference, signOut } from "./session.js";
+import { prefer, preference } from "./session.js";
 import { on, state } from "./store.js";
 import { agoTime } from "./words.js";
 
@@ -21,14 +21,9 @@ export function open() {
   };
   drawGateway();
   const off = on("status", drawGateway);
-  const leave = button("Sign out", () => {
-    signOut();
-    location.hash = "#overview";
-  });
   const node = h("div", { class: "page" }, heading("Settings"),
     h("div", { class: "columns" },
-      h("section", { class: "card" }, h("h2", null, "This browser"), theme(), desktop(), letters(),
-        h("div", { class: "setting" }, h("div", null, h("strong", null, "Signed in"), h("p", { class: "muted" }, "A session lasts for 24 hours. Signing out ends it, in this browser and at the gateway.")), leave)),
+      h("section", { class: "card" }, h("h2", null, "This browser"), theme(), desktop(), letters()),
       h("section", { class: "card" }, h("h2", null, "Gateway"), gateway)),
     rules.node, config.node);
   return {

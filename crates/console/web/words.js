@@ -120,7 +120,7 @@ export function whole(at) {
 export function moment(at) {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return "–";
-  return gatewayTime() - date < 20 * 3_600_000 ? CLOCK.format(date) : day(date);
+  return Math.abs(gatewayTime() - date) < 20 * 3_600_000 ? CLOCK.format(date) : day(date);
 }
 
 // "3 min ago", refreshed once a second.

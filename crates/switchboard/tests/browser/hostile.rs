@@ -167,6 +167,7 @@ fn hostile_text_is_inert_on_every_page() {
         "servers",
         "tools",
         "activity",
+        "access",
         "settings",
         "approvals",
     ] {
@@ -175,7 +176,7 @@ fn hostile_text_is_inert_on_every_page() {
         let texts: &[&str] = match page {
             "activity" => &VECTORS[45..],
             "tools" => &[VECTORS[0], VECTORS[10], VECTORS[30]],
-            "servers" => &[SERVER],
+            "servers" | "access" => &[SERVER],
             _ => &[],
         };
         check(&browser, page, texts);

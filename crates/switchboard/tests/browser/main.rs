@@ -12,6 +12,7 @@
 )]
 #![cfg(target_os = "linux")]
 
+mod access;
 mod approvals;
 mod browser;
 mod hostile;

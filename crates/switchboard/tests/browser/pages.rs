@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The pages that always exist.
-const PAGES: [(&str, &str); 14] = [
+const PAGES: [(&str, &str); 15] = [
     ("overview", "Overview"),
     ("servers", "Servers"),
     ("servers/files", "files"),
@@ -24,6 +24,7 @@ const PAGES: [(&str, &str); 14] = [
     ("memory/graph", "Memory"),
     ("memory/duplicates", "Memory"),
     ("memory/store", "Status"),
+    ("access", "Access"),
     ("settings", "Settings"),
 ];
 
