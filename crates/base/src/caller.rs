@@ -2,9 +2,12 @@
 
 use std::{
     fmt,
+    hash::{BuildHasher as _, RandomState},
+    mem,
     sync::{Arc, LazyLock},
 };
 
+use rustc_hash::FxBuildHasher;
 use sha2::{Digest, Sha256};
 use switchboard_approvals::{Holder, Session};
 use switchboard_client::{Raw, Revision, model::LogLevel};
@@ -22,6 +25,14 @@ pub enum Principal {
     Token(TokenId),
     /// Any user of this machine, where the gateway requires no token.
     Anyone,
+}
+
+impl Principal {
+    /// Returns `true` if both take from the same limits. All tokens share theirs, so that many tokens are not more
+    /// than one.
+    pub fn shares_limits_with(self, other: Self) -> bool {
+        mem::discriminant(&self) == mem::discriminant(&other)
+    }
 }
 
 /// A principal under a profile. Sessions, tasks and results of one realm cannot be used by another.
@@ -125,7 +136,11 @@ impl Caller {
             key,
             person: key,
             holder: Holder {
-                client: key,
+                client: match realm.principal {
+                    // All clients with one token have the share of one client.
+                    Principal::Token(_) => FxBuildHasher.hash_one(realm.principal),
+                    Principal::Owner | Principal::Anyone => key,
+                },
                 is_web: false,
                 is_stranger: realm.principal == Principal::Anyone,
             },
@@ -148,9 +163,15 @@ impl Caller {
 
     /// The session for which a decision about it may be remembered.
     pub fn session(&self) -> Session {
+        // One connection may carry requests of several tokens.
+        static TOKENS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        let principal = self.realm.principal;
         Session {
-            number: self.person,
-            is_owner: self.realm.principal == Principal::Owner,
+            number: match principal {
+                Principal::Owner | Principal::Anyone => self.person,
+                Principal::Token(_) => TOKENS.hash_one((self.person, principal)),
+            },
+            is_owner: principal == Principal::Owner,
         }
     }
 
@@ -441,5 +462,19 @@ mod tests {
             about.capabilities.as_str(),
             r#"{"roots":{},"sampling":{},"x":1}"#
         );
+    }
+
+    #[test]
+    fn tokens_on_one_connection_have_separate_sessions() {
+        let token = |id: &str| {
+            let id = serde_json::from_value(id.into()).unwrap();
+            Caller::new(7, "a".into(), Principal::Token(id))
+        };
+        let [one, two] = ["0000000000000001", "0000000000000002"].map(token);
+        assert_ne!(one.session(), two.session());
+        assert_eq!(one.session(), one.session());
+        assert_ne!(one.holder.client, two.holder.client);
+        let owner = Caller::new(7, "a".into(), Realm::OWNER);
+        assert_ne!(owner.session(), one.session());
     }
 }

@@ -102,7 +102,8 @@ impl Outbound {
         let mut queue = self.0.lock();
         let principal = told.caller.realm.principal;
         let others = queue.waiting.iter();
-        let like = others.filter(|other| other.caller.realm.principal == principal);
+        let like =
+            others.filter(|other| other.caller.realm.principal.shares_limits_with(principal));
         if like.count() >= NOTIFICATIONS_MAX {
             tracing::debug!(
                 method = told.method,

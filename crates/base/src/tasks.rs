@@ -10,7 +10,12 @@ use rustc_hash::FxHashSet;
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_wire::{RawError, code, method};
 
-use crate::{caller::Realm, error::Error, health::Reason, signed_token::TokenSigner};
+use crate::{
+    caller::{Principal, Realm},
+    error::Error,
+    health::Reason,
+    signed_token::TokenSigner,
+};
 
 const PURPOSE: &str = "task";
 /// The tasks extension of 2026-07-28.
@@ -52,7 +57,8 @@ struct Recent {
     order: VecDeque<Arc<str>>,
 }
 
-/// The most realms whose tasks are remembered. The one that has begun none for the longest time makes room.
+/// The most realms whose tasks are remembered. The one that has begun none for the longest time makes room, and those
+/// of the owner last.
 const REALMS_MAX: usize = 64;
 /// The most tasks remembered per realm.
 const BEGUN_MAX: usize = 1_000;
@@ -80,7 +86,9 @@ impl Begun {
             all[at..].rotate_left(1);
         } else {
             if all.len() >= REALMS_MAX {
-                all.remove(0);
+                let is_other = |recent: &Recent| recent.realm.principal != Principal::Owner;
+                let oldest = all.iter().position(is_other).unwrap_or_default();
+                all.remove(oldest);
             }
             all.push(Recent {
                 realm,
@@ -202,7 +210,7 @@ fn renamed(task: Raw, expose: &dyn Fn(&str) -> String) -> Raw {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caller::{Principal, ProfileId};
+    use crate::caller::ProfileId;
 
     #[test]
     fn task_is_found_by_its_realm_only() {

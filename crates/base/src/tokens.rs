@@ -2,8 +2,9 @@
 
 use std::time::SystemTime;
 
+use serde_json::{Value, json};
 use switchboard_rest::tokens as rest;
-use switchboard_tokens::Token;
+use switchboard_tokens::{New, Token};
 
 use crate::time;
 
@@ -21,4 +22,14 @@ pub fn shown(token: &Token) -> rest::Token {
         client: token.client.clone(),
         is_expired: token.is_expired(SystemTime::now()),
     }
+}
+
+/// A new token, as the audit log records it.
+pub fn details(new: &New) -> Value {
+    json!({
+        "rights": new.rights,
+        "profile": new.profile,
+        "servers": new.servers,
+        "expiresInSeconds": new.lifetime.map(|lifetime| lifetime.as_secs()),
+    })
 }

@@ -60,6 +60,14 @@ pub fn run(home: &Home, args: &Clients) -> Result<(), Error> {
     Ok(())
 }
 
+/// The name, and the principal if that is not the owner.
+fn name(client: &Client) -> String {
+    match &*client.principal {
+        "" | "owner" => client.name.clone(),
+        principal => format!("{} ({principal})", client.name),
+    }
+}
+
 fn table(clients: &[Client]) -> Table {
     let heading = [
         "CLIENT",
@@ -82,7 +90,7 @@ fn table(clients: &[Client]) -> Table {
         };
         let folder = client.folder.as_deref().unwrap_or_default();
         table.row([
-            visible_line(&client.name),
+            visible_line(&name(client)),
             since,
             client.transport.to_string(),
             visible_line(sees),

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand, builder::PossibleValuesParser};
 use serde_json::json;
 use switchboard_base::{
     audit::{Actor, Audit, Event},
-    tokens::shown,
+    tokens::{details, shown},
 };
 use switchboard_config::{Config, Home, shell_word};
 use switchboard_host::runtime::{self, Lock};
@@ -139,7 +139,7 @@ fn create(home: &Home, args: &Create) -> Result<(), Error> {
 }
 
 /// Creates a token, and returns it.
-pub(crate) fn issue(home: &Home, new: New) -> Result<String, Error> {
+fn issue(home: &Home, new: New) -> Result<String, Error> {
     if let Some(link) = Link::find_staying(home)? {
         let body = NewToken {
             rights: Some(new.rights.iter().map(|right| right.to_string()).collect()),
@@ -157,15 +157,10 @@ pub(crate) fn issue(home: &Home, new: New) -> Result<String, Error> {
     let servers = config.servers.keys().map(String::as_str);
     new.check_scope(profiles, servers)
         .map_err(|error| failure(&error))?;
-    let details = json!({
-        "rights": new.rights,
-        "profile": new.profile,
-        "servers": new.servers,
-        "expiresInSeconds": new.lifetime.map(|life| life.as_secs()),
-    });
+    let details = details(&new);
     let (name, now) = (new.name.clone(), SystemTime::now());
     let change = |tokens: &mut tokens::Tokens| tokens.create(new, now);
-    by_oneself(home, ("token-created", &name, details), change)
+    without_gateway(home, ("token-created", &name, details), change)
 }
 
 fn list(home: &Home, as_json: bool) -> Result<(), Error> {
@@ -229,7 +224,7 @@ fn revoke(home: &Home, name: &str) -> Result<(), Error> {
         link.delete(&address(name))?;
     } else {
         let change = |tokens: &mut tokens::Tokens| tokens.revoke(name).map(drop);
-        by_oneself(home, ("token-revoked", name, json!({})), change)?;
+        without_gateway(home, ("token-revoked", name, json!({})), change)?;
     }
     print::say(&format!("revoked the token `{}`", visible_line(name)));
     Ok(())
@@ -242,7 +237,7 @@ fn rotate(home: &Home, name: &str) -> Result<(), Error> {
     } else {
         let now = SystemTime::now();
         let change = |tokens: &mut tokens::Tokens| tokens.rotate(name, now);
-        by_oneself(home, ("token-rotated", name, json!({})), change)?
+        without_gateway(home, ("token-rotated", name, json!({})), change)?
     };
     print::data(&format!("{token}\n"))?;
     print::hint("the old token is rejected from now on; give the new one to its client");
@@ -254,7 +249,7 @@ fn address(name: &str) -> String {
 }
 
 /// Changes the tokens without a gateway, and records the change.
-fn by_oneself<T>(
+fn without_gateway<T>(
     home: &Home,
     (what, name, details): (&'static str, &str, serde_json::Value),
     change: impl FnOnce(&mut tokens::Tokens) -> Result<T, TokenError>,
@@ -266,7 +261,8 @@ fn by_oneself<T>(
     let path = home.tokens();
     let mut all = read(home)?;
     let done = change(&mut all).map_err(|error| failure(&error))?;
-    tokens::write(&path, &all).map_err(|error| Error::new(chain(&error)))?;
+    tokens::write(&path, &all)
+        .map_err(|error| Error::from_error(&error, Some(error.hint().into())))?;
     let event = Event {
         what,
         subject: name.into(),
@@ -291,10 +287,8 @@ fn by_oneself<T>(
 
 /// Reads the file of tokens.
 pub(crate) fn read(home: &Home) -> Result<tokens::Tokens, Error> {
-    tokens::read(&home.tokens()).map_err(|error| {
-        Error::new(chain(&error))
-            .hint("restore the file from a backup, or remove it and create the tokens again")
-    })
+    tokens::read(&home.tokens())
+        .map_err(|error| Error::from_error(&error, Some(error.hint().into())))
 }
 
 /// The longest time that the store may take to close.
@@ -310,18 +304,5 @@ fn config(home: &Home) -> Result<Config, Error> {
 }
 
 fn failure(error: &TokenError) -> Error {
-    let hint = error.hint();
-    let failure = Error::new(error.to_string());
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
-}
-
-/// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        None => error.to_string(),
-        Some(cause) => format!("{error}: {}", chain(cause)),
-    }
+    Error::from_error(error, error.hint())
 }

@@ -27,7 +27,7 @@ use std::{
 
 use switchboard_base::{
     backchannel::Backchannel,
-    caller::{Caller, Guest},
+    caller::{Caller, Guest, Realm},
     error::Error,
     extensions::is_foreign,
     health::Reason,
@@ -445,10 +445,10 @@ impl CallContext<'_> {
         handshake::info(self.core, self.caller.realm, self.outgoing.view)
     }
 
-    /// Checks that the profile of the caller includes what it requests. The profile may have changed while the call
-    /// waited.
+    /// Checks that the caller may still use what it requests. Its profile may have changed while the call waited,
+    /// and its token may have ended.
     fn is_still_permitted(&self) -> Result<(), Error> {
-        if self.caller.realm.profile.is_none() {
+        if self.caller.realm == Realm::OWNER {
             return Ok(());
         }
         let scope = self.core.scopes.of(self.caller.realm)?;

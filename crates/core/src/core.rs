@@ -16,7 +16,7 @@ use std::{
 use arc_swap::ArcSwap;
 use switchboard_base::{
     audit::Audit,
-    caller::{Caller, Realm},
+    caller::{Caller, Principal, Realm},
     error::{Error, cut},
     events::Events,
     metrics::Metrics,
@@ -251,6 +251,13 @@ impl Core {
         let _ = tokio::time::timeout(CLOSE_PATIENCE, self.store.closed()).await;
         self.lifecycle.end();
         tracing::info!("Stopped.");
+    }
+
+    /// Drops the calls of a principal that wait for its client.
+    pub fn drop_calls_of(&self, principal: Principal) {
+        self.waiting.drop_of(principal);
+        self.rounds.drop_of(principal);
+        self.suspended.drop_of(principal);
     }
 
     /// The server with this name, if the scope permits it.

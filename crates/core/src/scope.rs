@@ -27,7 +27,7 @@ use crate::approvals::policy::guard_of;
 pub struct Scope {
     /// The profile that decides; `None` if everything is permitted.
     profile: Option<Profile>,
-    /// The servers that the caller's token is held to; `None` if it is held to none.
+    /// The servers that the caller's token is held to, in order; `None` if it is held to none.
     servers: Option<Arc<[String]>>,
     /// The catalog without what the profile leaves out, from the last time that it was needed.
     reduced: ArcSwapOption<Reduced>,
@@ -62,7 +62,11 @@ impl Scope {
             return true;
         }
         let servers = self.servers.as_ref();
-        servers.is_none_or(|servers| servers.iter().any(|known| known == server))
+        let has = |servers: &Arc<[String]>| {
+            let found = servers.binary_search_by(|known| known.as_str().cmp(server));
+            found.is_ok()
+        };
+        servers.is_none_or(has)
             && (self.profile.as_ref()).is_none_or(|profile| profile.permits_server(server))
     }
 
@@ -246,7 +250,7 @@ impl Table {
         let mut table = Self {
             everything: Arc::clone(&self.everything),
             profiles: profiles.collect(),
-            tokens: self.tokens.clone(),
+            tokens: HashMap::new(),
         };
         let held = |token: &Held| Held {
             scopes: table.scopes(token.servers.as_ref(), &token.scopes),
@@ -260,7 +264,9 @@ impl Table {
     /// The scopes with other tokens.
     fn with<'a>(&self, tokens: impl Iterator<Item = &'a Token>) -> Self {
         let tokens = tokens.map(|token| {
-            let servers = (!token.servers.is_empty()).then(|| token.servers.as_slice().into());
+            let mut servers = token.servers.clone();
+            servers.sort_unstable();
+            let servers = (!servers.is_empty()).then(|| Arc::from(servers));
             let known = self.tokens.get(&token.id()).map(|known| &known.scopes);
             let scopes = self.scopes(servers.as_ref(), known.unwrap_or(&HashMap::new()));
             let profile = token.profile.as_deref().map(ProfileId::of);

@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::SystemTime,
 };
 
@@ -35,6 +38,8 @@ pub struct Session {
     pub notifications: Arc<NotificationQueue>,
     /// At most [`IN_FLIGHT_MAX`] entries, so colliding ids cost their client little.
     in_flight: Mutex<FxHashMap<Id, Cancel>>,
+    /// Changed under the lock of `in_flight`, so that no request is registered after the end.
+    has_ended: AtomicBool,
     watches: Mutex<HashMap<String, Watch>>,
 }
 
@@ -68,6 +73,7 @@ impl Session {
             asks: Arc::default(),
             notifications: Arc::default(),
             in_flight: Mutex::default(),
+            has_ended: AtomicBool::new(false),
             watches: Mutex::default(),
         })
     }
@@ -128,7 +134,10 @@ impl Session {
         }
         let (cancel, cancelled) = Cancel::new();
         let reason = cancel.reason();
-        in_flight.insert(id.clone(), cancel);
+        // The request of an ended session is cancelled at once.
+        if !self.has_ended.load(Relaxed) {
+            in_flight.insert(id.clone(), cancel);
+        }
         Ok((cancelled, reason))
     }
 
@@ -176,7 +185,11 @@ impl Session {
     /// not answered.
     pub fn end(&self) -> Vec<u64> {
         let open = self.asks.close();
-        self.in_flight.lock().clear();
+        {
+            let mut in_flight = self.in_flight.lock();
+            self.has_ended.store(true, Relaxed);
+            in_flight.clear();
+        }
         let watches = std::mem::take(&mut *self.watches.lock());
         drop(watches);
         open

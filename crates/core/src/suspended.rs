@@ -46,7 +46,8 @@ pub(crate) struct ResumeKey {
     pub(crate) request: [u8; 32],
 }
 
-/// The most suspended calls. Half of them are reserved for clients with a token.
+/// The most suspended calls. Clients without a token can take half of them, those with tokens that the owner created
+/// a quarter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// Of all servers together.
@@ -123,14 +124,19 @@ impl<T: Send + 'static> SuspendedCalls<T> {
         principal: Principal,
     ) -> bool {
         let Limits { all, each } = self.room;
-        let has_room = |counts: fn(&Parked<T>) -> bool, all, each| {
+        let has_room = |counts: &dyn Fn(&Parked<T>) -> bool, all, each| {
             let counted = || parked.values().filter(|other| counts(other));
             let of_it = counted().filter(|other| other.server == *server);
             counted().count() < all && of_it.count() < each
         };
-        let is_others = |parked: &Parked<T>| parked.ticket.realm.principal != Principal::Owner;
-        has_room(|_| true, all, each)
-            && (principal == Principal::Owner || has_room(is_others, all / 2, each / 2))
+        let is_alike =
+            |parked: &Parked<T>| parked.ticket.realm.principal.shares_limits_with(principal);
+        let share = match principal {
+            Principal::Owner => 1,
+            Principal::Anyone => 2,
+            Principal::Token(_) => 4,
+        };
+        has_room(&|_| true, all, each) && has_room(&is_alike, all / share, each / share)
     }
 
     /// A state that resumes nothing in this run, and lets a request start from scratch in the next.
@@ -147,6 +153,18 @@ impl<T: Send + 'static> SuspendedCalls<T> {
         } else {
             Origin::EarlierRun
         })
+    }
+
+    /// Drops the calls of a principal.
+    pub(crate) fn drop_of(&self, principal: Principal) {
+        let is_its = |parked: &Parked<T>| parked.ticket.realm.principal == principal;
+        let dropped: Vec<_> = {
+            let mut parked = self.parked.lock();
+            parked.extract_if(|_, parked| is_its(parked)).collect()
+        };
+        for (_, parked) in dropped {
+            parked.expiry.abort();
+        }
     }
 
     /// Tests if a state resumes a call for this key.

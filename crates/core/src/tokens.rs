@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use switchboard_base::caller::Principal;
 use switchboard_tokens::{
-    FileError, New, Rejected, Rights, Token, TokenError, TokenId, Tokens, parse, read, write,
+    FileError, New, Rejected, Rights, Token, TokenError, TokenId, Tokens, check, read, write,
 };
 use tokio::{
     sync::watch,
@@ -50,8 +50,8 @@ struct LiveToken {
     title: Arc<str>,
     /// The last use in this run.
     used: Mutex<Option<Use>>,
-    /// Becomes `true` when the token ends.
-    end: watch::Sender<bool>,
+    /// The reason why the token has ended.
+    end: watch::Sender<Option<Rejected>>,
 }
 
 #[derive(Debug)]
@@ -65,6 +65,12 @@ struct Use {
 /// A token that a client has presented, and that was valid then.
 #[derive(Debug, Clone)]
 pub struct Grant(Arc<LiveToken>);
+
+impl AsRef<Token> for Grant {
+    fn as_ref(&self) -> &Token {
+        &self.0.token
+    }
+}
 
 impl Grant {
     /// Its principal.
@@ -82,11 +88,12 @@ impl Grant {
         self.0.profile.as_ref()
     }
 
-    /// Waits until the token is revoked, is rotated or expires.
-    pub async fn ended(self) {
+    /// Waits until the token is revoked, is rotated or expires, and returns the reason to reject it.
+    pub async fn ended(self) -> Rejected {
         let mut end = self.0.end.subscribe();
-        // The sender lives as long as this.
-        let _ = end.wait_for(|ended| *ended).await;
+        let ended = end.wait_for(Option::is_some).await;
+        // The sender lives as long as the grant.
+        ended.ok().and_then(|why| *why).unwrap_or(Rejected::Unknown)
     }
 }
 
@@ -112,7 +119,8 @@ impl LiveTokens {
             tracing::error!(%error, cause, "No token is accepted, except the gateway's own.");
             Tokens::default()
         });
-        scopes.set_tokens(tokens.iter());
+        let now = SystemTime::now();
+        scopes.set_tokens(tokens.iter().filter(|token| !token.is_expired(now)));
         let by_id = tokens.iter().map(LiveToken::new).collect();
         Self {
             path,
@@ -132,12 +140,10 @@ impl LiveTokens {
 
     /// Checks the token that a client presents, and records its use.
     pub fn check(&self, shown: &str, now: SystemTime) -> Result<Grant, Rejected> {
-        let (id, secret) = parse(shown).ok_or(Rejected::Unknown)?;
-        let by_id = self.by_id.load();
-        let live = by_id.get(&id).ok_or(Rejected::Unknown)?;
-        live.token.verify(secret, now)?;
-        live.record(now, None);
-        Ok(Grant(Arc::clone(live)))
+        let find = |id| self.by_id.load().get(&id).map(Arc::clone);
+        let grant = check(shown, |id| find(id).map(Grant), now)?;
+        grant.0.record(now, None);
+        Ok(grant)
     }
 
     /// Records the client that uses a token.
@@ -191,14 +197,31 @@ impl LiveTokens {
         self.change(rotate).await
     }
 
+    /// Changes the tokens in the file, and then those in use. Must not be cancelled in between.
     async fn change<T>(
         &self,
         change: impl FnOnce(&mut Tokens) -> Result<T, TokenError>,
     ) -> Result<T, ChangeError> {
         let _changing = self.changing.lock().await;
-        let mut tokens = self.stored().await?;
-        let done = change(&mut tokens)?;
-        self.store(tokens.clone()).await?;
+        let mut tokens = match self.stored().await {
+            Err(error @ ChangeError::File(FileError::Parse { .. })) => {
+                // As at the start: without a file that can be read, no token is valid.
+                self.adopt(&Tokens::default());
+                return Err(error);
+            }
+            stored => stored?,
+        };
+        let done = change(&mut tokens);
+        if done.is_ok() {
+            self.store(tokens.clone()).await?;
+        }
+        // The file counts, also if it was changed by hand.
+        self.adopt(&tokens);
+        Ok(done?)
+    }
+
+    /// Puts the tokens of the file to use.
+    fn adopt(&self, tokens: &Tokens) {
         let before = self.by_id.load_full();
         let live = |token: &Token| {
             let known = before.get(&token.id());
@@ -218,17 +241,24 @@ impl LiveTokens {
             .collect();
         // The old secrets are rejected before the clients that came in with them are disconnected.
         self.by_id.store(Arc::new(after));
-        self.scopes.set_tokens(tokens.iter());
+        self.set_scopes(SystemTime::now());
         for live in over {
-            self.end(live);
+            self.end(live, Rejected::Unknown);
         }
         self.changes.send_replace(());
-        Ok(done)
+    }
+
+    /// Gives each token that has not expired its scopes.
+    fn set_scopes(&self, now: SystemTime) {
+        let by_id = self.by_id.load();
+        let tokens = by_id.values().map(|live| &live.token);
+        self.scopes
+            .set_tokens(tokens.filter(|token| !token.is_expired(now)));
     }
 
     /// Disconnects the clients of a token.
-    fn end(&self, live: &LiveToken) {
-        live.end.send_replace(true);
+    fn end(&self, live: &LiveToken, why: Rejected) {
+        live.end.send_replace(Some(why));
         if let Some(clients) = self.clients.get().and_then(Weak::upgrade) {
             clients.expel(Principal::Token(live.token.id()));
         }
@@ -240,11 +270,9 @@ impl LiveTokens {
         let reading = tokio::task::spawn_blocking(move || read(&path)).await;
         let mut tokens = reading.map_err(|_| ChangeError::Stopping)??;
         for live in self.by_id.load().values() {
-            if let (Some(token), Some(last)) =
-                (tokens.get_mut(live.token.id()), &mut *live.used.lock())
+            if let (Some(token), Some(last)) = (tokens.get_mut(live.token.id()), &*live.used.lock())
             {
                 token.used(last.at, last.client.as_deref());
-                last.is_saved = true;
             }
         }
         Ok(tokens)
@@ -252,8 +280,15 @@ impl LiveTokens {
 
     async fn store(&self, tokens: Tokens) -> Result<(), ChangeError> {
         let path = self.path.clone();
+        let last = SystemTime::now();
         let writing = tokio::task::spawn_blocking(move || write(&path, &tokens)).await;
-        Ok(writing.map_err(|_| ChangeError::Stopping)??)
+        writing.map_err(|_| ChangeError::Stopping)??;
+        for live in self.by_id.load().values() {
+            if let Some(used) = &mut *live.used.lock() {
+                used.is_saved |= used.at <= last;
+            }
+        }
+        Ok(())
     }
 
     /// Writes the last uses to the file, if there are any.
@@ -281,7 +316,7 @@ impl LiveTokens {
         loop {
             let Some(live) = tokens.upgrade() else { return };
             let mut changes = live.changes.subscribe();
-            let pause = live.expire(SystemTime::now()).min(PAUSE);
+            let pause = live.expire(SystemTime::now()).await.min(PAUSE);
             if saved.elapsed() >= PAUSE {
                 live.save().await;
                 saved = Instant::now();
@@ -293,17 +328,32 @@ impl LiveTokens {
     }
 
     /// Ends the tokens that have expired. Returns the time until the next one does.
-    fn expire(&self, now: SystemTime) -> Duration {
+    async fn expire(&self, now: SystemTime) -> Duration {
+        let _changing = self.changing.lock().await;
         let mut next = Duration::MAX;
-        for live in self.by_id.load().values() {
+        let mut is_changed = false;
+        let mut over = Vec::new();
+        let by_id = self.by_id.load_full();
+        for live in by_id.values() {
             let Some(end) = live.token.expires_at() else {
                 continue;
             };
-            if !live.token.is_expired(now) {
-                next = next.min(end.duration_since(now).unwrap_or_default());
-            } else if !*live.end.borrow() {
-                self.end(live);
+            let has_ended = live.end.borrow().is_some();
+            let is_expired = live.token.is_expired(now);
+            is_changed |= is_expired != has_ended;
+            match (is_expired, has_ended) {
+                (true, false) => over.push(live),
+                (true, true) => {}
+                // The clock was set back.
+                (false, true) => drop(live.end.send_replace(None)),
+                (false, false) => next = next.min(end.duration_since(now).unwrap_or_default()),
             }
+        }
+        if is_changed {
+            self.set_scopes(now);
+        }
+        for live in over {
+            self.end(live, Rejected::Expired);
         }
         next
     }
@@ -316,7 +366,7 @@ impl LiveToken {
             title: format!("token {}", token.name).into(),
             token: token.clone(),
             used: Mutex::default(),
-            end: watch::Sender::new(false),
+            end: watch::Sender::new(None),
         };
         (token.id(), Arc::new(live))
     }
@@ -338,5 +388,55 @@ impl LiveToken {
             token.used(last.at, last.client.as_deref());
         }
         token
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_config::Config;
+
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Expelled(Mutex<Vec<Principal>>);
+
+    impl Clients for Expelled {
+        fn expel(&self, principal: Principal) {
+            self.0.lock().push(principal);
+        }
+    }
+
+    #[tokio::test]
+    async fn expired_token_ends_its_clients() {
+        let folder = tempfile::tempdir().unwrap();
+        let scopes = Arc::new(Scopes::new(&Config::default()));
+        let path = folder.path().join("tokens.json");
+        let tokens = LiveTokens::open(path, Arc::clone(&scopes));
+        let expelled = Arc::new(Expelled::default());
+        let clients: Arc<dyn Clients> = Arc::clone(&expelled) as _;
+        tokens.set_clients(Arc::downgrade(&clients));
+        let new = New {
+            lifetime: Some(Duration::from_hours(1)),
+            ..New::named("t")
+        };
+        let token = tokens.create(new).await.unwrap();
+        let now = SystemTime::now();
+        let grant = tokens.check(&token, now).unwrap();
+        let realm = grant.principal().into();
+        let left = tokens.expire(now).await;
+        assert!(left <= Duration::from_hours(1), "{left:?}");
+        assert!(scopes.of(realm).is_ok() && expelled.0.lock().is_empty());
+        let later = now + Duration::from_hours(2);
+        for _ in 0..2 {
+            tokens.expire(later).await;
+            assert_eq!(*expelled.0.lock(), [grant.principal()]);
+        }
+        assert!(scopes.of(realm).is_err());
+        assert_eq!(tokens.check(&token, later).unwrap_err(), Rejected::Expired);
+        assert_eq!(grant.clone().ended().await, Rejected::Expired);
+        // If the clock is set back, the token is valid again.
+        tokens.expire(now).await;
+        assert!(scopes.of(realm).is_ok());
+        assert!(grant.0.end.borrow().is_none());
     }
 }

@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Run the gateway.
 ///
-/// Clients connect to the printed address with the token in run/token, or through `switchboard stdio`.
+/// Clients connect through `switchboard stdio`, or to the printed address with a token of `switchboard token create`.
 /// The link to the console works once; `switchboard console` prints another. The gateway stops on
 /// Ctrl-C, on SIGTERM and with `switchboard stop`, and stops all servers first. A second Ctrl-C stops
 /// it without waiting for slow servers.

@@ -10,7 +10,7 @@ use hyper::{
 use switchboard_base::{actor::Door, audit::Actor, caller::Principal};
 use switchboard_config::McpAuth;
 use switchboard_core::tokens::Grant;
-use switchboard_tokens::{Rejected, Right, Rights};
+use switchboard_tokens::{Right, Rights};
 use switchboard_wire::{code, with_hint};
 
 use crate::{
@@ -37,7 +37,7 @@ pub(crate) struct Admitted {
     pub(crate) credential: Credential,
 }
 
-/// The thing by which the sender of a request is known.
+/// The credential of a request.
 #[derive(Clone)]
 pub(crate) enum Credential {
     /// The gateway's own token, or the socket.
@@ -128,7 +128,8 @@ impl Gate {
             }
         }
         // An anonymous client has not authenticated, so it takes no slot from clients that have.
-        if principal != Principal::Anyone && !visit.know() {
+        let has_token = matches!(principal, Principal::Token(_));
+        if principal != Principal::Anyone && !visit.know(has_token) {
             return Err(Away::Crowd);
         }
         Ok(admitted)
@@ -149,12 +150,13 @@ impl Gate {
         let now = SystemTime::now();
         let shown = auth::bearer(headers);
         let is_token = shown.filter(|shown| shown.starts_with(switchboard_tokens::PREFIX));
+        let is_open = (self.is_open)(request.uri().path());
         if let Some(shown) = is_token {
-            let grant = self.inbound.core.tokens.check(shown, now);
-            return grant.map(Credential::Token).map_err(|error| match error {
-                Rejected::Unknown => TurnedAway::Token,
-                Rejected::Expired => TurnedAway::Expired,
-            });
+            return match self.inbound.core.tokens.check(shown, now) {
+                Ok(grant) => Ok(Credential::Token(grant)),
+                Err(_) if is_open => Ok(Credential::None),
+                Err(rejected) => Err(rejected.into()),
+            };
         }
         // The console reads and decides; it is not an MCP client.
         let session = shown.and_then(|shown| self.inbound.console.session(shown, now));
@@ -162,9 +164,7 @@ impl Gate {
             auth::check_own_page(console, headers)?;
             return Ok(Credential::Session(session));
         }
-        let is_open = (self.is_open)(request.uri().path())
-            || (is_mcp && self.inbound.core.config.load().auth.mcp == McpAuth::None);
-        if is_open {
+        if is_open || (is_mcp && self.inbound.core.config.load().auth.mcp == McpAuth::None) {
             return Ok(Credential::None);
         }
         Err(away)

@@ -207,8 +207,8 @@ impl Knock {
 
 impl Visit {
     /// Marks the client as authenticated. Returns `false` if there are too many such connections.
-    pub(crate) fn know(&self) -> bool {
-        self.place.know()
+    pub(crate) fn know(&self, has_token: bool) -> bool {
+        self.place.know(has_token)
     }
 }
 

@@ -47,6 +47,9 @@ pub const PIPE_PATH: &str = "/pipe/";
 /// The header with the folder that the client works in, percent-encoded.
 pub const PIPE_PROJECT: &str = "switchboard-project";
 
+/// The path of requests that change tokens.
+const TOKENS: &str = "/api/v1/tokens";
+
 /// The most clients on pipes. Further ones are rejected.
 const PIPES_MAX: usize = 16_384;
 
@@ -142,8 +145,10 @@ async fn route(
         return to_mcp(&inner, &visit, &admitted, (transport, endpoint), request).await;
     };
     let response = tokio::select! {
+        // First, since the end of the token also ends the request in other ways.
+        biased;
+        why = grant.clone().ended() => return turn_away(&TurnedAway::from(why).into(), true),
         response = to_mcp(&inner, &visit, &admitted, (transport, endpoint), request) => response,
-        () = grant.clone().ended() => return turn_away(&TurnedAway::Token.into(), true),
     };
     response.map(|body| body.until(grant.ended()))
 }
@@ -223,9 +228,18 @@ async fn outside_mcp(
     if let Credential::Session(session) = &credential {
         extensions.insert(session.clone());
     }
-    let Ok(response) = router.call(request).await;
-    let response = response.map(Answer::Page);
     // A request that ends its own session or token is answered.
+    let is_about_tokens = request.uri().path().starts_with(TOKENS);
+    let routed = router.call(request);
+    let Ok(response) = match &credential {
+        Credential::Token(grant) if !is_about_tokens => tokio::select! {
+            biased;
+            why = grant.clone().ended() => return turn_away(&TurnedAway::from(why).into(), false),
+            response = routed => response,
+        },
+        _ => routed.await,
+    };
+    let response = response.map(Answer::Page);
     match credential {
         Credential::Session(session) => response.map(|body| body.until(session.ended())),
         Credential::Token(grant) => response.map(|body| body.until(grant.ended())),

@@ -182,6 +182,7 @@ impl Clients for Inbound {
     fn expel(&self, principal: Principal) {
         self.sessions.end_of(principal);
         self.sse.end_of(principal);
+        self.core.drop_calls_of(principal);
         self.core.audience.prune();
     }
 }

@@ -99,6 +99,9 @@ pub struct Clients {
 pub struct Client {
     /// The name that the client sent.
     pub name: String,
+    /// The authenticated party: `owner`, `token` with its name, or `anyone` where no token is required.
+    #[serde(default)]
+    pub principal: String,
     /// The part of its URL path after `/mcp/`; empty for the configured view.
     pub view: String,
     /// The MCP revision.

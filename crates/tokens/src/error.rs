@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::NAME_BYTES;
+use crate::{NAME_BYTES, PREFIX};
 
 /// The reason why a token is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum Rejected {
 pub enum TokenError {
     /// The name is unfit.
     #[error(
-        "a token's name has 1 to {NAME_BYTES} letters, digits, `-`, `_` or `.`, and begins with a letter or digit"
+        "a token's name has 1 to {NAME_BYTES} letters, digits, `-`, `_` or `.`, begins with a letter or digit, and not with `{PREFIX}`"
     )]
     Name,
     /// Another token has the name.

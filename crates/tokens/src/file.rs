@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::de::Error as _;
 use switchboard_files::{Links, write_private};
 
 use crate::Tokens;
@@ -44,6 +45,19 @@ pub enum FileError {
     },
 }
 
+impl FileError {
+    /// Advice for the user, apart from the message.
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::Parse { .. } => {
+                "restore the file from a backup, or remove it and create the tokens again"
+            }
+            Self::Read { .. } => "check the permissions of the file",
+            Self::Write { .. } => "check the free space and the permissions of the directory",
+        }
+    }
+}
+
 /// Reads the tokens in a file; none if it does not exist.
 pub fn read(path: &Path) -> Result<Tokens, FileError> {
     let bytes = match switchboard_files::read(path, FILE_BYTES, Links::Refuse) {
@@ -54,7 +68,11 @@ pub fn read(path: &Path) -> Result<Tokens, FileError> {
             return Err(FileError::Read { path, source });
         }
     };
-    serde_json::from_slice(&bytes).map_err(|source| FileError::Parse {
+    let parsed = serde_json::from_slice(&bytes).and_then(|tokens: Tokens| {
+        tokens.validate().map_err(serde_json::Error::custom)?;
+        Ok(tokens)
+    });
+    parsed.map_err(|source| FileError::Parse {
         path: path.to_owned(),
         source,
     })
@@ -66,6 +84,11 @@ pub fn write(path: &Path, tokens: &Tokens) -> Result<(), FileError> {
         .map_err(io::Error::from)
         .and_then(|mut json| {
             json.push(b'\n');
+            if json.len() as u64 > FILE_BYTES {
+                return Err(io::Error::other(
+                    "the file would be too long to be read again",
+                ));
+            }
             write_private(path, &json)
         });
     written.map_err(|source| FileError::Write {
@@ -98,8 +121,24 @@ mod tests {
     fn damaged_file_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens.json");
-        fs::write(&path, "{\"tokens\":[{}]}").unwrap();
-        let error = read(&path).unwrap_err();
-        assert!(matches!(error, FileError::Parse { .. }), "{error}");
+        let mut tokens = Tokens::default();
+        tokens.create(New::named("ci"), SystemTime::now()).unwrap();
+        let whole = serde_json::to_value(&tokens).unwrap();
+        let mut double = whole.clone();
+        let entry = whole["tokens"][0].clone();
+        double["tokens"].as_array_mut().unwrap().push(entry);
+        let mut limited = whole.clone();
+        limited["tokens"][0]["rights"] = serde_json::json!(["admin"]);
+        limited["tokens"][0]["servers"] = serde_json::json!(["files"]);
+        let mut mute = whole;
+        mute["tokens"][0]["rights"] = serde_json::json!([]);
+        for damaged in [double, limited, mute, serde_json::json!({ "tokens": [{}] })] {
+            fs::write(&path, damaged.to_string()).unwrap();
+            let error = read(&path).unwrap_err();
+            assert!(
+                matches!(error, FileError::Parse { .. }),
+                "{damaged}: {error}"
+            );
+        }
     }
 }

@@ -5,15 +5,15 @@
 //!
 //! ```
 //! use std::time::SystemTime;
-//! use switchboard_tokens::{New, Right, Tokens};
+//! use switchboard_tokens::{New, Right, Tokens, check};
 //!
 //! let now = SystemTime::now();
 //! let mut tokens = Tokens::default();
 //! let token = tokens.create(New::named("ci"), now)?;
-//! let entry = tokens.check(&token, now)?;
+//! let entry = check(&token, |id| tokens.get(id), now)?;
 //! assert!(entry.rights.has(Right::Call) && !entry.rights.has(Right::Approve));
 //! tokens.revoke("ci")?;
-//! assert!(tokens.check(&token, now).is_err());
+//! assert!(check(&token, |id| tokens.get(id), now).is_err());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -22,6 +22,7 @@ mod file;
 mod right;
 
 use std::{
+    collections::HashSet,
     fmt,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -45,7 +46,7 @@ const TOKENS_MAX: usize = 1_000;
 /// The longest name, in bytes.
 const NAME_BYTES: usize = 64;
 /// The most servers of one token.
-const SERVERS_MAX: usize = 1_000;
+const SERVERS_MAX: usize = 100;
 
 /// Identifies a token. It is part of the token, and not secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -136,9 +137,14 @@ impl Token {
         }
     }
 
-    /// Returns `true` if the other entry is of the same token with the same secret.
+    /// Returns `true` if the other entry is the same, except for its last use.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.id == other.id && self.hash == other.hash
+        let unused = |token: &Self| Self {
+            used_at: None,
+            client: None,
+            ..token.clone()
+        };
+        unused(self) == unused(other)
     }
 }
 
@@ -204,23 +210,21 @@ impl Tokens {
         self.tokens.iter()
     }
 
+    /// The token with this ID.
+    pub fn get(&self, id: TokenId) -> Option<&Token> {
+        self.tokens.iter().find(|token| token.id == id)
+    }
+
     /// The token with this ID, to record its use.
     pub fn get_mut(&mut self, id: TokenId) -> Option<&mut Token> {
         self.tokens.iter_mut().find(|token| token.id == id)
     }
 
-    /// The entry of the token that a client presents.
-    pub fn check(&self, shown: &str, now: SystemTime) -> Result<&Token, Rejected> {
-        let (id, secret) = parse(shown).ok_or(Rejected::Unknown)?;
-        let mut all = self.tokens.iter();
-        let token = all.find(|token| token.id == id).ok_or(Rejected::Unknown)?;
-        token.verify(secret, now)?;
-        Ok(token)
-    }
-
     /// Creates a token, and returns it.
-    pub fn create(&mut self, new: New, now: SystemTime) -> Result<String, TokenError> {
+    pub fn create(&mut self, mut new: New, now: SystemTime) -> Result<String, TokenError> {
         check_name(&new.name)?;
+        new.servers.sort_unstable();
+        new.servers.dedup();
         if self.find(&new.name).is_ok() {
             return Err(TokenError::Taken(new.name));
         }
@@ -230,13 +234,7 @@ impl Tokens {
         if new.servers.len() > SERVERS_MAX {
             return Err(TokenError::TooManyServers(SERVERS_MAX));
         }
-        if new.rights.is_empty() {
-            return Err(TokenError::NoRight);
-        }
-        let is_limited = new.profile.is_some() || !new.servers.is_empty();
-        if new.rights.has(Right::Admin) && is_limited {
-            return Err(TokenError::LimitedAdmin);
-        }
+        check_rights(new.rights, new.profile.as_ref(), &new.servers)?;
         let expires_at = new.lifetime.map(|life| end(now, life)).transpose()?;
         let id = TokenId(u64::from_be_bytes(random()?));
         let (token, hash) = issue(id)?;
@@ -277,28 +275,52 @@ impl Tokens {
         Ok(shown)
     }
 
+    /// Checks entries that were not created here.
+    pub(crate) fn validate(&self) -> Result<(), TokenError> {
+        let (mut names, mut ids) = (HashSet::new(), HashSet::new());
+        for token in &self.tokens {
+            check_name(&token.name)?;
+            check_rights(token.rights, token.profile.as_ref(), &token.servers)?;
+            if !names.insert(&token.name) || !ids.insert(token.id) {
+                return Err(TokenError::Taken(token.name.clone()));
+            }
+        }
+        Ok(())
+    }
+
     fn find(&self, name: &str) -> Result<usize, TokenError> {
         let at = self.tokens.iter().position(|token| token.name == name);
         at.ok_or_else(|| TokenError::Missing(name.to_owned()))
     }
 }
 
-impl Token {
-    /// Checks the secret that a client presents.
-    pub fn verify(&self, secret: &str, now: SystemTime) -> Result<(), Rejected> {
-        let is_same = bool::from(hash(secret).ct_eq(&self.hash));
-        if !is_same {
-            return Err(Rejected::Unknown);
-        }
-        if self.is_expired(now) {
-            return Err(Rejected::Expired);
-        }
-        Ok(())
+/// Checks the token that a client presents. `find` looks up the entry with its ID.
+pub fn check<T: AsRef<Token>>(
+    shown: &str,
+    find: impl FnOnce(TokenId) -> Option<T>,
+    now: SystemTime,
+) -> Result<T, Rejected> {
+    let (id, secret) = parse(shown).ok_or(Rejected::Unknown)?;
+    let found = find(id).ok_or(Rejected::Unknown)?;
+    let token = found.as_ref();
+    let is_same = bool::from(hash(secret).ct_eq(&token.hash));
+    if !is_same {
+        return Err(Rejected::Unknown);
+    }
+    if token.is_expired(now) {
+        return Err(Rejected::Expired);
+    }
+    Ok(found)
+}
+
+impl AsRef<Self> for Token {
+    fn as_ref(&self) -> &Self {
+        self
     }
 }
 
 /// The ID and the secret of a token; `None` for any other text.
-pub fn parse(shown: &str) -> Option<(TokenId, &str)> {
+fn parse(shown: &str) -> Option<(TokenId, &str)> {
     let (id, secret) = shown.strip_prefix(PREFIX)?.split_once('_')?;
     Some((TokenId(u64::from_be_bytes(hex::decode(id)?)), secret))
 }
@@ -328,6 +350,21 @@ fn check_name(name: &str) -> Result<(), TokenError> {
         && name.bytes().all(is_fit)
         && !name.starts_with(PREFIX);
     is_name.then_some(()).ok_or(TokenError::Name)
+}
+
+/// Checks that there is a right, and that the right to administer is not limited.
+fn check_rights(
+    rights: Rights,
+    profile: Option<&String>,
+    servers: &[String],
+) -> Result<(), TokenError> {
+    if rights.is_empty() {
+        return Err(TokenError::NoRight);
+    }
+    if rights.has(Right::Admin) && (profile.is_some() || !servers.is_empty()) {
+        return Err(TokenError::LimitedAdmin);
+    }
+    Ok(())
 }
 
 /// The end of a lifetime.
@@ -375,6 +412,12 @@ mod tests {
     use super::*;
 
     const DAY: Duration = Duration::from_hours(24);
+
+    impl Tokens {
+        fn check(&self, shown: &str, now: SystemTime) -> Result<&Token, Rejected> {
+            check(shown, |id| self.get(id), now)
+        }
+    }
 
     fn now() -> SystemTime {
         time(1_700_000_000_000)

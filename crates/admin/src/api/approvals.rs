@@ -25,6 +25,8 @@ use super::{
 };
 use crate::admin::Admin;
 
+/// The most pages of the store that are searched for requests in a scope.
+const PAGES_MAX: usize = 10;
 /// The longest note and the longest reason, in bytes.
 const NOTE_BYTES: usize = 100;
 const REASON_BYTES: usize = 2_000;
@@ -39,6 +41,8 @@ pub(super) async fn list(
         None => None,
         Some(word) => Some(kind(&word)?),
     };
+    let limit = number("limit", wanted.limit)?.unwrap_or(Which::default().limit);
+    let limit = limit.min(ROWS_PER_ANSWER);
     let mut which = Which {
         statuses: match said(wanted.status) {
             None => Vec::new(),
@@ -48,37 +52,52 @@ pub(super) async fn list(
         kind: kind.map(|kind| kind.as_str().into()),
         server: said(wanted.server).map(Into::into),
         before: said(wanted.before).map(Into::into),
-        limit: number("limit", wanted.limit)?
-            .unwrap_or(Which::default().limit)
-            .min(ROWS_PER_ANSWER),
+        limit: if scope.is_everything() {
+            limit
+        } else {
+            ROWS_PER_ANSWER
+        },
     };
     let core = &admin.core;
     let mut approvals = Vec::new();
-    loop {
+    if let Some(before) = which.before.as_deref().filter(|_| !scope.is_everything())
+        && find(core, &scope, before).await.is_err()
+    {
+        // A request outside the scope is as unknown as one that does not exist.
+        return Ok(Json(Approvals { approvals }));
+    }
+    for _ in 0..PAGES_MAX {
         let rows = patiently(core, core.store.approvals(which.clone())).await?;
         let seen = rows.iter().filter_map(|row| {
             // A record that cannot be parsed was written by another version, and is skipped.
             let record: Record = serde_json::from_str(&row.body).ok()?;
             is_within(&scope, &record).then(|| shown::listed(&record))
         });
-        let missing = which.limit.saturating_sub(approvals.len());
+        let missing = limit.saturating_sub(approvals.len());
         approvals.extend(seen.take(missing));
-        let is_last = rows.len() < which.limit || approvals.len() >= which.limit;
+        let is_last = rows.len() < which.limit || approvals.len() >= limit;
         match rows.last() {
             Some(last) if !is_last && !scope.is_everything() => {
                 which.before = Some(Arc::clone(&last.id));
             }
-            _ => return Ok(Json(Approvals { approvals })),
+            _ => break,
         }
     }
+    Ok(Json(Approvals { approvals }))
 }
 
 /// Tests if a request is about something that the scope permits.
 fn is_within(scope: &Scope, record: &Record) -> bool {
-    let Ask { server, tool, .. } = &record.ask;
-    match tool {
-        Some(tool) => scope.permits(catalog::Kind::Tool, server, tool),
-        None => scope.permits_server(server),
+    let Ask {
+        kind, server, tool, ..
+    } = &record.ask;
+    match (kind, tool) {
+        // A review is about all tools of a server.
+        (Kind::Trust, _) => scope.permits_server(server) && !scope.selects_tools(),
+        (Kind::Resource | Kind::Prompt, _) => scope.permits_server(server),
+        // A question of a server may belong to a call of any tool.
+        (_, None) => scope.permits_server(server) && !scope.selects_tools(),
+        (_, Some(tool)) => scope.permits(catalog::Kind::Tool, server, tool),
     }
 }
 

@@ -11,10 +11,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::{HeaderMap, StatusCode, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
-use switchboard_base::{
-    caller::{Principal, Realm},
-    error::cut,
-};
+use switchboard_base::{caller::Realm, error::cut};
 use switchboard_core::scope::Scope;
 use switchboard_inbound::{edge::http::BODY_PATIENCE, problem::Problem};
 use switchboard_outbound::upstream::Upstream;
@@ -32,9 +29,14 @@ impl FromRequestParts<Arc<Admin>> for Within {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, admin: &Arc<Admin>) -> Result<Self, Problem> {
-        // Without a realm, the sender is unknown, and anyone's scope cannot be used here.
+        // The door adds it to every request.
         let realm = parts.extensions.get::<Realm>().copied();
-        let realm = realm.unwrap_or_else(|| Principal::Anyone.into());
+        let realm = realm.ok_or_else(|| {
+            Problem::new(
+                StatusCode::FORBIDDEN,
+                "the sender of the request is unknown",
+            )
+        })?;
         Ok(Self(admin.core.scopes.of(realm)?))
     }
 }

@@ -24,6 +24,7 @@ fn client(admin: &Admin, session: &Session) -> Client {
     };
     Client {
         name: caller.shown().to_string(),
+        principal: admin.core.tokens.title(caller.realm.principal).to_string(),
         view: endpoint.place(),
         revision: session.about().revision.as_str().to_owned(),
         transport: if caller.holder.is_web {

@@ -11,6 +11,7 @@ use hyper::{StatusCode, header::CONTENT_TYPE};
 use serde_json::json;
 use switchboard_base::{
     audit::{Actor, Event},
+    caller::{Principal, Realm},
     time,
 };
 use switchboard_inbound::{
@@ -115,8 +116,15 @@ async fn read_open<T: serde::de::DeserializeOwned>(
 pub(super) async fn link(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
+    Extension(realm): Extension<Realm>,
     session: Option<Extension<Signed>>,
 ) -> Result<Json<Link>, Problem> {
+    if realm.principal != Principal::Owner {
+        // A session of the console has all rights, and would outlive the token.
+        let detail = "a token cannot open the console";
+        return Err(Problem::new(StatusCode::FORBIDDEN, detail)
+            .hint("run `switchboard console` for a link"));
+    }
     if admin.inbound.address().is_none() {
         let detail = "this gateway listens only on its socket, so no browser can reach it";
         return Err(Problem::new(StatusCode::CONFLICT, detail)

@@ -11,13 +11,14 @@ use serde_json::json;
 use switchboard_base::{
     audit::{Actor, Event, Reservation},
     error::cut,
-    tokens::shown,
+    tokens::{details, shown},
 };
+use switchboard_core::tokens;
 use switchboard_inbound::problem::Problem;
 use switchboard_rest::tokens::{IssuedToken, NewToken, Tokens};
 use switchboard_tokens::{New, Right, Rights, TokenError};
 
-use super::ask::Said;
+use super::{ask::Said, lacks};
 use crate::admin::Admin;
 
 pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Json<Tokens> {
@@ -28,25 +29,24 @@ pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Json<Tokens> {
 pub(super) async fn create(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
+    Extension(own): Extension<Rights>,
     Said(new): Said<NewToken>,
 ) -> Result<(StatusCode, Json<IssuedToken>), Problem> {
-    let core = &admin.core;
     let new = read(new)?;
-    let config = core.config.load();
-    let profiles = config.profiles.keys().map(String::as_str);
-    let servers = config.servers.keys().map(String::as_str);
-    new.check_scope(profiles, servers)?;
-    let details = json!({
-        "rights": new.rights,
-        "profile": new.profile,
-        "servers": new.servers,
-        "expiresInSeconds": new.lifetime.map(|lifetime| lifetime.as_secs()),
-    });
-    let name = new.name.clone();
-    let room = core.audit.room().await?;
-    let token = core.tokens.create(new).await?;
-    record(room, "token-created", &name, actor, details);
-    Ok((StatusCode::CREATED, issued(&admin, &name, token)?))
+    check_rights(own, new.rights)?;
+    completed(async move {
+        let core = &admin.core;
+        let config = core.config.load_full();
+        let profiles = config.profiles.keys().map(String::as_str);
+        let servers = config.servers.keys().map(String::as_str);
+        new.check_scope(profiles, servers)?;
+        let (name, details) = (new.name.clone(), details(&new));
+        let room = core.audit.room().await?;
+        let token = core.tokens.create(new).await?;
+        record(room, "token-created", &name, actor, details);
+        Ok((StatusCode::CREATED, issued(&admin, &name, token)?))
+    })
+    .await
 }
 
 pub(super) async fn revoke(
@@ -54,21 +54,48 @@ pub(super) async fn revoke(
     Extension(actor): Extension<Actor>,
     Path(name): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    let room = admin.core.audit.room().await?;
-    admin.core.tokens.revoke(&name).await?;
-    record(room, "token-revoked", &name, actor, json!({}));
-    Ok(StatusCode::NO_CONTENT)
+    completed(async move {
+        let room = admin.core.audit.room().await?;
+        admin.core.tokens.revoke(&name).await?;
+        record(room, "token-revoked", &name, actor, json!({}));
+        Ok(StatusCode::NO_CONTENT)
+    })
+    .await
 }
 
 pub(super) async fn rotate(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
+    Extension(own): Extension<Rights>,
     Path(name): Path<String>,
 ) -> Result<Json<IssuedToken>, Problem> {
-    let room = admin.core.audit.room().await?;
-    let token = admin.core.tokens.rotate(&name).await?;
-    record(room, "token-rotated", &name, actor, json!({}));
-    issued(&admin, &name, token)
+    let known = admin.core.tokens.list();
+    if let Some(token) = known.iter().find(|token| token.name == name) {
+        check_rights(own, token.rights)?;
+    }
+    completed(async move {
+        let room = admin.core.audit.room().await?;
+        let token = admin.core.tokens.rotate(&name).await?;
+        record(room, "token-rotated", &name, actor, json!({}));
+        issued(&admin, &name, token)
+    })
+    .await
+}
+
+/// Completes a change, even if its sender disconnects.
+async fn completed<T: Send + 'static>(
+    change: impl Future<Output = Result<T, Problem>> + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::spawn(change).await;
+    done.unwrap_or_else(|_| Err(tokens::ChangeError::Stopping.into()))
+}
+
+/// Checks that the sender issues no token with a right that it lacks.
+fn check_rights(own: Rights, issued: Rights) -> Result<(), Problem> {
+    match issued.iter().find(|right| !own.has(*right)) {
+        None => Ok(()),
+        Some(right) => Err(lacks(right)),
+    }
 }
 
 fn record(

@@ -311,11 +311,16 @@ async fn rotated_token_replaces_the_old_one() {
 async fn expired_token_is_rejected_as_such() {
     let Two { rig, a: _a, b: _b } = Two::new().await;
     let token = rig
-        .token(json!({ "name": "t", "expiresInSeconds": 1 }))
+        .token(json!({ "name": "t", "expiresInSeconds": 1_000 }))
         .await;
-    let mut stream = rig.follow_as(&token, "/sse", "").await;
-    stream.next().await.expect("the address for messages");
-    assert!(stream.next().await.is_none(), "the stream has ended");
+    let rig = rig
+        .restarted(|home| {
+            let text = fs::read_to_string(home.tokens()).unwrap();
+            let mut tokens: Value = serde_json::from_str(&text).unwrap();
+            tokens["tokens"][0]["expiresAt"] = json!(1);
+            fs::write(home.tokens(), tokens.to_string()).unwrap();
+        })
+        .await;
     let answer = rig.initialize_as(&token, "/mcp").await;
     assert_eq!(answer.status, 401, "{answer:?}");
     assert!(answer.body.contains("the token has expired"), "{answer:?}");
@@ -529,5 +534,103 @@ async fn wrong_token_is_rejected_without_authentication() {
     let wrong = format!("swb_{}_{}", "0".repeat(16), "0".repeat(32));
     let answer = rig.initialize_as(&wrong, "/mcp").await;
     assert_eq!(answer.status, 401, "a revoked token is not anyone's");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn suspended_call_ends_with_its_token() {
+    for how in ["revoke", "rotate"] {
+        let Two { rig, a, b: _b } = Two::new().await;
+        let token = rig.token(json!({ "name": "t" })).await;
+        let web = Web::with_token(&rig, "/mcp/direct", MODERN, &token).await;
+        let call = json!({ "name": "alpha__drop_all", "arguments": {} });
+        let sent_away = web.result("tools/call", call).await;
+        assert_eq!(sent_away["resultType"], "input_required", "{sent_away}");
+        let asked = rig.one_waiting().await;
+        let answer = if how == "revoke" {
+            rig.ask("DELETE", "/api/v1/tokens/t", None).await
+        } else {
+            rig.ask("POST", "/api/v1/tokens/t/rotate", None).await
+        };
+        assert!(answer.status < 300, "{answer:?}");
+        // The request is withdrawn, so there is nothing to approve.
+        rig.until_waiting(0).await;
+        let late = rig.decide(&asked["id"], "approve", json!({})).await;
+        assert_eq!(late.status, 409, "{how}: {late:?}");
+        assert_eq!(a.calls(), 0, "{how}");
+        rig.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn rest_call_ends_with_its_token() {
+    let Two { rig, a, b: _b } = Two::new().await;
+    let rights = ["call", "admin"];
+    let token = rig.token(json!({ "name": "t", "rights": rights })).await;
+    let body = json!({ "name": "alpha:wait" }).to_string();
+    let call = rig.ask_as(&token, "POST", "/api/v1/tools/call", &body);
+    let revoke = async {
+        until("the call arrives", async || a.calls() == 1).await;
+        // A token may revoke itself, and gets the answer.
+        let answer = rig.ask_as(&token, "DELETE", "/api/v1/tokens/t", "").await;
+        assert_eq!(answer.status, 204, "{answer:?}");
+    };
+    let (answer, ()) = tokio::join!(call, revoke);
+    answer.problem(401);
+    a.until_asked("notifications/cancelled").await;
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn administrator_cannot_take_other_rights() {
+    let Two { rig, a: _a, b: _b } = Two::new().await;
+    let token = rig.token(json!({ "name": "t", "rights": ["admin"] })).await;
+    rig.token(json!({ "name": "u" })).await;
+    for rights in [json!(["call"]), json!(["admin", "approve"])] {
+        let body = json!({ "name": "more", "rights": rights }).to_string();
+        let answer = rig.ask_as(&token, "POST", "/api/v1/tokens", &body).await;
+        answer.problem(403);
+    }
+    let rotate = "/api/v1/tokens/u/rotate";
+    rig.ask_as(&token, "POST", rotate, "").await.problem(403);
+    let link = "/api/v1/console/link";
+    let answer = rig.ask_as(&token, "POST", link, "").await;
+    assert!(answer.problem(403).contains("cannot open the console"));
+    let body = json!({ "name": "same", "rights": ["admin"] }).to_string();
+    let answer = rig.ask_as(&token, "POST", "/api/v1/tokens", &body).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn approver_of_single_tools_sees_no_review() {
+    let stage = stage();
+    let rig = Rig::configured(json!({
+        "mcpServers": { "alpha": stage.entry_with(&json!({ "trust": "ask" })) },
+        "profiles": { "work": { "tools": { "allow": ["alpha:read"] } } },
+        "approvals": { "notify": "off" },
+    }))
+    .await;
+    let about = json!({ "name": "t", "rights": ["approve"], "profile": "work" });
+    let token = rig.token(about).await;
+    let review = rig.one_waiting().await;
+    assert_eq!(review["kind"], "trust", "{review}");
+    let list = rig.ask_as(&token, "GET", PENDING, "").await.json();
+    assert_eq!(list["approvals"], json!([]), "a review is about all tools");
+    let id = review["id"].as_str().unwrap();
+    let path = format!("/api/v1/approvals/{id}/approve");
+    rig.ask_as(&token, "POST", &path, "").await.problem(404);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn wrong_token_does_not_close_open_addresses() {
+    let Two { rig, a: _a, b: _b } = Two::new().await;
+    let wrong = format!("swb_{}_{}", "0".repeat(16), "0".repeat(32));
+    let answer = rig.ask_as(&wrong, "GET", "/healthz", "").await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let two = format!("Authorization: Bearer {TOKEN}\r\nAuthorization: Bearer {wrong}\r\n");
+    let answer = rig.ask_with("GET", "/api/v1/status", &two, "").await;
+    answer.problem(401);
     rig.stop().await;
 }

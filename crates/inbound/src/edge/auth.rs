@@ -16,6 +16,7 @@ use hyper::{
     header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN},
 };
 use subtle::ConstantTimeEq;
+use switchboard_tokens::Rejected;
 
 /// The reason why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,15 @@ pub enum TurnedAway {
     Expired,
     /// The token does not give the right to use MCP.
     Right,
+}
+
+impl From<Rejected> for TurnedAway {
+    fn from(rejected: Rejected) -> Self {
+        match rejected {
+            Rejected::Unknown => Self::Token,
+            Rejected::Expired => Self::Expired,
+        }
+    }
 }
 
 /// The secret that clients present.
@@ -106,7 +116,12 @@ pub(crate) fn check_token(token: &Token, headers: &HeaderMap) -> Result<(), Turn
 
 /// The token in `Authorization: Bearer …`.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let mut all = headers.get_all(AUTHORIZATION).iter();
+    let value = all.next()?.to_str().ok()?;
+    // Another program on the way may use the other one.
+    if all.next().is_some() {
+        return None;
+    }
     let (scheme, shown) = value.split_once(' ')?;
     scheme
         .eq_ignore_ascii_case("bearer")

@@ -54,7 +54,9 @@ impl Unread {
 
 /// Bytes of partially received bodies from clients without a token.
 pub(crate) static UNFINISHED: AtomicUsize = AtomicUsize::new(0);
-/// The most such bytes.
+/// The same for clients with tokens that the owner created.
+pub(crate) static UNFINISHED_OF_TOKENS: AtomicUsize = AtomicUsize::new(0);
+/// The most bytes of each.
 const UNFINISHED_BYTES: usize = 4 * limits::FRAME_BYTES;
 /// The number of bytes at the start of each body that are not counted.
 const FREE_BYTES: usize = 64 * 1024;
@@ -79,8 +81,8 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-/// Reads the body of a request from a client without a token. All such clients share one budget.
-pub(crate) async fn read_from_stranger<B>(body: B, all: &AtomicUsize) -> Result<Bytes, Unread>
+/// Reads the body of a request from a client that shares the budget `all` with others.
+pub(crate) async fn read_counted<B>(body: B, all: &AtomicUsize) -> Result<Bytes, Unread>
 where
     B: Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>>,
 {
@@ -132,11 +134,11 @@ impl Until {
 
 impl Answer {
     /// Ends a body of unknown length when `end` completes. Other bodies are returned unchanged.
-    pub(crate) fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
+    pub(crate) fn until<T>(self, end: impl Future<Output = T> + Send + 'static) -> Self {
         if self.size_hint().exact().is_some() {
             return self;
         }
-        let end = Box::pin(end);
+        let end = Box::pin(async move { drop(end.await) });
         Self::Until(Box::new(Until { body: self, end }))
     }
 }
@@ -195,14 +197,14 @@ mod tests {
     #[tokio::test]
     async fn bodies_without_token_share_one_budget() {
         let all = AtomicUsize::new(0);
-        let whole = read_from_stranger(parts(3), &all).await.unwrap();
+        let whole = read_counted(parts(3), &all).await.unwrap();
         assert_eq!(whole.len(), 3 * FREE_BYTES);
         assert_eq!(all.load(Relaxed), 0);
         let others = AtomicUsize::new(UNFINISHED_BYTES);
-        let long = read_from_stranger(parts(2), &others).await;
+        let long = read_counted(parts(2), &others).await;
         assert_eq!(long, Err(Unread::Crowded));
         assert_eq!(others.load(Relaxed), UNFINISHED_BYTES);
         // Short bodies need none of the budget.
-        assert!(read_from_stranger(parts(1), &others).await.is_ok());
+        assert!(read_counted(parts(1), &others).await.is_ok());
     }
 }

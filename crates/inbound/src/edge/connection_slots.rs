@@ -25,6 +25,8 @@ pub(crate) struct ConnectionSlots {
     strangers: Mutex<Strangers>,
     strangers_max: usize,
     known: Arc<Semaphore>,
+    /// The slots among them that clients with tokens can take.
+    tokens: Arc<Semaphore>,
     count: watch::Sender<usize>,
 }
 
@@ -40,8 +42,11 @@ struct Strangers {
 pub(crate) struct ConnectionSlot {
     slots: Arc<ConnectionSlots>,
     number: u64,
-    known: Mutex<Option<OwnedSemaphorePermit>>,
+    known: Mutex<Option<Permits>>,
 }
+
+/// A slot for an authenticated connection, and one for a client with a token.
+type Permits = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
 
 impl ConnectionSlots {
     /// Slots for a process with this limit on open files. Servers, the store and the other door
@@ -50,10 +55,12 @@ impl ConnectionSlots {
         let limit = limit.map_or(usize::MAX, |limit| {
             usize::try_from(limit).unwrap_or(usize::MAX)
         });
+        let known = (limit / 4).clamp(1, KNOWN_MAX);
         Arc::new(Self {
             strangers: Mutex::default(),
             strangers_max: (limit / 8).clamp(1, STRANGERS_MAX),
-            known: Arc::new(Semaphore::new((limit / 4).clamp(1, KNOWN_MAX))),
+            known: Arc::new(Semaphore::new(known)),
+            tokens: Arc::new(Semaphore::new(known.div_ceil(2))),
             count: watch::Sender::new(0),
         })
     }
@@ -112,13 +119,19 @@ impl Strangers {
 
 impl ConnectionSlot {
     /// Marks the connection as authenticated, so that it keeps its slot. Returns `false` if there
-    /// are too many such connections, or another connection has taken the slot already.
-    pub(crate) fn know(&self) -> bool {
+    /// are too many such connections, or another connection has taken the slot already. Clients with
+    /// tokens can take half of the slots.
+    pub(crate) fn know(&self, has_token: bool) -> bool {
         let mut known = self.known.lock();
         if known.is_some() {
             return true;
         }
-        let Ok(permit) = Arc::clone(&self.slots.known).try_acquire_owned() else {
+        let take = |from: &Arc<Semaphore>| Arc::clone(from).try_acquire_owned().ok();
+        let of_tokens = take(&self.slots.tokens).filter(|_| has_token);
+        if has_token && of_tokens.is_none() {
+            return false;
+        }
+        let Some(permit) = take(&self.slots.known) else {
             return false;
         };
         let is_here = self
@@ -128,7 +141,7 @@ impl ConnectionSlot {
             .by_age
             .remove(&self.number)
             .is_some();
-        *known = is_here.then_some(permit);
+        *known = is_here.then_some((permit, of_tokens));
         is_here
     }
 }
@@ -196,7 +209,7 @@ mod tests {
     async fn oldest_stranger_is_evicted() {
         let slots = ConnectionSlots::for_open_files(Some(24));
         let mut known = connect(&slots).await;
-        assert!(known.slot.know());
+        assert!(known.slot.know(false));
         let mut first = [
             connect(&slots).await,
             connect(&slots).await,
@@ -205,7 +218,7 @@ mod tests {
         assert!(!is_evicted(&mut first[0]).await);
         let _next = connect(&slots).await;
         assert!(is_evicted(&mut first[0]).await);
-        assert!(!first[0].slot.know());
+        assert!(!first[0].slot.know(false));
         assert!(!is_evicted(&mut first[1]).await);
         assert!(!is_evicted(&mut known).await);
         slots.evict();
@@ -216,14 +229,14 @@ mod tests {
     async fn known_connections_are_bounded_and_counted() {
         let slots = ConnectionSlots::for_open_files(Some(8));
         let first = connect(&slots).await;
-        assert!(first.slot.know() && first.slot.know());
+        assert!(first.slot.know(false) && first.slot.know(false));
         let second = connect(&slots).await;
-        assert!(second.slot.know());
+        assert!(second.slot.know(false));
         let third = connect(&slots).await;
-        assert!(!third.slot.know());
+        assert!(!third.slot.know(false));
         drop(first);
         tokio::task::yield_now().await;
-        assert!(third.slot.know());
+        assert!(third.slot.know(false));
         drop((second, third));
         timeout(Duration::from_secs(1), slots.empty())
             .await

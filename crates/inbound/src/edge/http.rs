@@ -32,7 +32,7 @@ use tokio::{task::JoinSet, time::timeout};
 
 use super::{
     BATCH_MAX, BatchAnswers,
-    body::{Answer, UNFINISHED, Unread, read_from_stranger},
+    body::{Answer, UNFINISHED, UNFINISHED_OF_TOKENS, Unread, read_counted},
     era_of,
     event_stream::{EventStream, read_name},
     heed, modern_fault, nameless, reply,
@@ -121,10 +121,9 @@ pub(crate) async fn read(
     let body = Limited::new(body, limits::FRAME_BYTES);
     let body = async {
         match principal {
-            Principal::Owner | Principal::Token(_) => {
-                Ok(body.collect().await.map_err(Unread::of)?.to_bytes())
-            }
-            Principal::Anyone => read_from_stranger(body, &UNFINISHED).await,
+            Principal::Owner => Ok(body.collect().await.map_err(Unread::of)?.to_bytes()),
+            Principal::Token(_) => read_counted(body, &UNFINISHED_OF_TOKENS).await,
+            Principal::Anyone => read_counted(body, &UNFINISHED).await,
         }
     };
     let unread = match timeout(BODY_PATIENCE, body).await {
@@ -217,6 +216,10 @@ impl Visitor<'_> {
             let message = "too many sessions are open; try again later";
             return refuse(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL, message);
         };
+        if core.scopes.of(self.realm).is_err() {
+            // The token ended meanwhile, after its other sessions were ended.
+            self.inbound.sessions.end(&session.id);
+        }
         if let Ok(id) = HeaderValue::from_str(&session.id) {
             response.headers_mut().insert(&SESSION_ID, id);
         }
@@ -325,7 +328,10 @@ impl Visitor<'_> {
             holder: Holder {
                 // Clients without a name share one quota, because their connections may all belong
                 // to one client.
-                client: named.unwrap_or_else(|| FxBuildHasher.hash_one(self.realm.principal)),
+                // All clients with one token have the share of one client.
+                client: named
+                    .filter(|_| !matches!(self.realm.principal, Principal::Token(_)))
+                    .unwrap_or_else(|| FxBuildHasher.hash_one(self.realm.principal)),
                 is_web: true,
                 is_stranger: self.realm.principal == Principal::Anyone,
             },

@@ -109,7 +109,7 @@ pub(crate) struct Sessions {
     began: Instant,
 }
 
-/// The most sessions of a principal. Beyond that, the client with the most sessions loses the one
+/// The most sessions of a principal; all tokens count as one. Beyond that, the client with the most sessions loses the one
 /// that has been silent the longest.
 const SESSIONS_MAX: usize = 10_000;
 /// Likewise, the most bytes that the clients of a principal have sent about themselves.
@@ -278,9 +278,9 @@ impl<'a> Crowd<'a> {
         if by_id.len() < SESSIONS_SURE || (is_short && by_id.len() < SESSIONS_MAX) {
             return None;
         }
-        let is_own = |known: &&Arc<_>| {
-            client_of(known).realm.principal == client_of(session).realm.principal
-        };
+        let principal = client_of(session).realm.principal;
+        let is_own =
+            |known: &&Arc<_>| (client_of(known).realm.principal).shares_limits_with(principal);
         let own: Vec<_> = by_id.values().filter(is_own).collect();
         let bytes: usize = own.iter().map(|known| bytes_of(known)).sum();
         let is_over = !is_short && bytes + bytes_of(session) > SAID_BYTES;

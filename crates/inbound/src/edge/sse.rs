@@ -30,7 +30,7 @@ pub(crate) const MESSAGES: &str = "/sse/messages/";
 /// The most unread messages of one client; beyond that, the client waits to send more. Each may be
 /// as long as a frame.
 const INBOX_DEPTH: usize = 4;
-/// The most streams of a principal.
+/// The most streams of a principal; all tokens count as one.
 const STREAMS_MAX: usize = 4_096;
 
 /// The open streams, by name.
@@ -109,7 +109,7 @@ impl Streams {
     fn add(&self, inbox: Inbox) -> Option<String> {
         let name = secret()?;
         let mut streams = self.0.lock();
-        let is_own = |known: &&Inbox| known.principal == inbox.principal;
+        let is_own = |known: &&Inbox| known.principal.shares_limits_with(inbox.principal);
         if streams.values().filter(is_own).count() >= STREAMS_MAX {
             return None;
         }

@@ -27,9 +27,7 @@ impl From<tokens::ChangeError> for Problem {
                 let cause = std::error::Error::source(&error);
                 let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
                 let detail = format!("nothing has changed: {error}{cause}");
-                Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail).hint(
-                    "restore the file from a backup, or remove it and create the tokens again",
-                )
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail).hint(error.hint())
             }
             tokens::ChangeError::Stopping => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
