@@ -13,7 +13,7 @@ use crate::Tokens;
 /// The longest file, in bytes.
 const FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The error of [`read`] and [`write`].
+/// The error of [`read`] and [`write()`].
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The file cannot be read.
