@@ -48,11 +48,16 @@ export function sessionIsOver() {
   return signedIn() ? null : over;
 }
 
+// The session is about to end, and the gateway would refuse a request with it.
+let leaving = false;
+
 // Ends the session, in this browser and at the gateway.
 export async function signOut() {
   const shown = token();
   if (shown !== null && (await prove())) {
+    leaving = true;
     await fetch("/api/v1/console/sign-out", { method: "POST", headers: { Authorization: `Bearer ${shown}` }, cache: "no-store" }).catch(() => {});
+    leaving = false;
   }
   forget();
 }
@@ -86,8 +91,9 @@ export function doubt() {
 }
 
 // Requests the proof, once, before the session is sent. Resolves to false if there is none, and ends the session if
-// the gateway no longer knows it.
+// the gateway no longer knows it. While the user signs out, it does not resolve: the page is about to close.
 export function prove() {
+  if (leaving) return new Promise(() => {});
   proven ??= challenge().catch(() => false).then((is) => {
     if (!is) proven = null;
     return is;
