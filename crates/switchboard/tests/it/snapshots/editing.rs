@@ -1,9 +1,9 @@
-//! Commands that change the configuration: servers, secrets and clients, without a gateway and with one.
+//! Commands that change the configuration: servers, secrets, tokens and clients, without a gateway and with one.
 
 use super::{golden::Book, stage::Stage};
 
 pub(super) const FILES: &[&str] = &[
-    "add", "connect", "disable", "enable", "import", "remove", "restart", "secret",
+    "add", "connect", "disable", "enable", "import", "remove", "restart", "secret", "token",
 ];
 
 super::at_both_widths!();
@@ -68,6 +68,23 @@ fn empty(book: &mut Book, stage: &Stage) {
             &["secret", "rm", "nothing"],
             &["secret", "set"],
             &["secret", "set", "bad/name"],
+        ],
+    );
+    book.run(
+        "token",
+        stage,
+        &[
+            &["token"],
+            &["token", "list"],
+            &["token", "create", "ci"],
+            &["token", "create", "ci"],
+            &["token", "create", "bad name"],
+            &["token", "create", "x", "--server", "nothing"],
+            &["token", "create", "x", "--right", "root"],
+            &["token", "list"],
+            &["token", "rotate", "ci"],
+            &["token", "revoke", "ci"],
+            &["token", "revoke", "ci"],
         ],
     );
     book.run(
