@@ -203,14 +203,7 @@ impl LiveTokens {
         change: impl FnOnce(&mut Tokens) -> Result<T, TokenError>,
     ) -> Result<T, ChangeError> {
         let _changing = self.changing.lock().await;
-        let mut tokens = match self.stored().await {
-            Err(error @ ChangeError::File(FileError::Parse { .. })) => {
-                // As at the start: without a file that can be read, no token is valid.
-                self.adopt(&Tokens::default());
-                return Err(error);
-            }
-            stored => stored?,
-        };
+        let mut tokens = self.stored().await?;
         let done = change(&mut tokens);
         if done.is_ok() {
             self.store(tokens.clone()).await?;

@@ -518,6 +518,14 @@ async fn damaged_file_of_tokens_is_kept() {
     let answer = rig.post("/api/v1/tokens", &json!({ "name": "x" })).await;
     assert!(answer.problem(500).contains("tokens.json"), "{answer:?}");
     assert_eq!(fs::read_to_string(rig.home.tokens()).unwrap(), damaged);
+    // Without the file, no token is left.
+    fs::remove_file(rig.home.tokens()).unwrap();
+    let token = rig.token(json!({ "name": "x" })).await;
+    fs::remove_file(rig.home.tokens()).unwrap();
+    rig.ask("DELETE", "/api/v1/tokens/x", None)
+        .await
+        .problem(404);
+    assert_eq!(rig.initialize_as(&token, "/mcp").await.status, 401);
     // The gateway's own token does not depend on the file.
     assert_eq!(rig.initialize_as(TOKEN, "/mcp").await.status, 200);
     rig.stop().await;
