@@ -32,7 +32,8 @@ usage: switchboard-bench wire|connection [--quick] [--json FILE]
                a minimal relay (relay), and another gateway (mcp-proxy)
   revisions    Calls through the gateway for each pair of a client and a server: of the revisions that open a session
                (legacy), and of 2026-07-28 (modern)
-  flat         Cost of a call with 1 and with 100 servers, with 10 and with 10,000 tools
+  flat         Cost of a call with 1 and with 100 servers, with 10 and with 10,000 tools, and for a client with a token,
+               a profile and an override
   disk         Disk writes of the gateway during calls, by thread (requires strace)
   start        Time from the start of `switchboard stdio` to its first tool list, compared with `cat`, with 50 servers
                that need 5 s each: with known servers, with unknown ones, and with a running gateway

@@ -18,7 +18,8 @@ because they hold on any machine.
                with a minimal relay, and with mcp-proxy 0.6.0, which is installed into .tools/bench if it is missing
   revisions    Calls through `switchboard serve` for each pair of a client and a server: of the revisions that open
                a session (legacy), and of 2026-07-28 (modern)
-  flat         Cost of a call with 1 and with 100 servers, with 10 and with 10,000 tools
+  flat         Cost of a call with 1 and with 100 servers, with 10 and with 10,000 tools; and, with 1,000 tools, for the
+               owner and for a client with a token, one of 10 profiles and an override
   disk         Disk writes of the gateway during calls, by thread; requires strace
   start        Time from the start of `switchboard stdio` to its first tool list, compared with `cat`, with 50 servers
                that need 5 s each: with known servers, with unknown ones, and with a running gateway

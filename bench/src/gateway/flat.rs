@@ -1,9 +1,9 @@
 //! Verifies that the cost of a call does not depend on the configuration: with one server and with a hundred,
-//! with ten tools and with ten thousand.
+//! with ten tools and with ten thousand, and for the owner and a client with a token, a profile and overrides.
 
-use std::{path::Path, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use super::{
@@ -23,33 +23,56 @@ use crate::{
 struct Size {
     servers: usize,
     tools: usize,
+    /// The caller has a token that is held to one of this number of profiles, and calls a tool with an override. With
+    /// 0, it is the owner.
+    profiles: usize,
 }
 
-/// A name, a small size and a large one.
-type Pair = (&'static str, Size, Size);
+/// A name, a small size, a large one, and the highest permitted ratio of their costs.
+type Pair = (&'static str, Size, Size, f64);
 
-const PAIRS: [Pair; 2] = [
+const PAIRS: [Pair; 3] = [
     (
         "1 → 100 servers",
         Size {
             servers: 1,
             tools: 10,
+            profiles: 0,
         },
         Size {
             servers: 100,
             tools: 10,
+            profiles: 0,
         },
+        AT_MOST,
     ),
     (
         "10 → 10,000 tools",
         Size {
             servers: 1,
             tools: 10,
+            profiles: 0,
         },
         Size {
             servers: 1,
             tools: 10_000,
+            profiles: 0,
         },
+        AT_MOST,
+    ),
+    (
+        "owner → token, 10 profiles, overrides",
+        Size {
+            servers: 1,
+            tools: 1_000,
+            profiles: 0,
+        },
+        Size {
+            servers: 1,
+            tools: 1_000,
+            profiles: 10,
+        },
+        1.03,
     ),
 ];
 
@@ -61,7 +84,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
     let runtime = load_runtime()?;
     let mut goals = Vec::new();
     let mut figures = Vec::new();
-    for (name, few, many) in PAIRS {
+    for (name, few, many, at_most) in PAIRS {
         let homes = [
             known(&runtime, &settings.switchboard, few)?,
             known(&runtime, &settings.switchboard, many)?,
@@ -70,8 +93,12 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
         for _ in 0..plan.rounds {
             let turns = runtime.block_on(async {
                 let mut lanes = Vec::new();
-                for home in &homes {
-                    lanes.push(Lane::through(home.serve(&settings.switchboard)?).await?);
+                for (home, token) in &homes {
+                    let mut subject = home.serve(&settings.switchboard)?;
+                    if token.is_some() {
+                        subject.door.token.clone_from(token);
+                    }
+                    lanes.push(Lane::through(subject).await?);
                 }
                 lane::race(&plan, lanes).await
             })?;
@@ -79,11 +106,14 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
                 found.extend(turns);
             }
         }
+        // Turns of the two alternate, so each pair saw the machine in the same state.
         let ratio = |figure: fn(&Turn) -> f64| {
             let [few, many] = &found;
-            Some(least(many, figure) / least(few, figure))
+            let pairs = few.iter().zip(many);
+            let ratios = pairs.map(|(few, many)| figure(many) / figure(few));
+            Some(Summary::of(ratios.collect()).median)
         };
-        let bound = Bound::AtMost(AT_MOST);
+        let bound = Bound::AtMost(at_most);
         goals.push(goal(
             &format!("{name}: CPU a call"),
             ratio(|turn| turn.cpu),
@@ -106,6 +136,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
                 columns: vec![
                     "servers",
                     "tools of the first",
+                    "profiles",
                     "least p50",
                     "p50",
                     "p99",
@@ -120,7 +151,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
         ],
         notes: vec![
             format!(
-                "{} rounds of fresh processes, {} turns in each. A ratio is that of the lowest figures of all turns, which other programs disturbed the least.",
+                "{} rounds of fresh processes, {} turns in each. A ratio is the median of those of adjacent turns, in which the machine was in the same state.",
                 plan.rounds, plan.turns
             ),
             "All servers are known from an earlier run; only the called one runs.".to_owned(),
@@ -133,8 +164,8 @@ fn least(turns: &[Turn], figure: fn(&Turn) -> f64) -> f64 {
     Summary::of(turns.iter().map(figure).collect()).min
 }
 
-/// A home whose servers have all been listed.
-fn known(runtime: &Runtime, switchboard: &Path, size: Size) -> Result<Home> {
+/// A home whose servers have all been listed, and the token of the caller unless that is the owner.
+fn known(runtime: &Runtime, switchboard: &Path, size: Size) -> Result<(Home, Option<String>)> {
     let home = Home::new()?;
     let mut servers = vec![("echo".to_owned(), echo(size.tools)?)];
     for number in 1..size.servers {
@@ -143,7 +174,34 @@ fn known(runtime: &Runtime, switchboard: &Path, size: Size) -> Result<Home> {
     home.configure(&servers, &json!({"start": "lazy"}))?;
     let tools = size.tools + (size.servers - 1) * 10;
     learn(runtime, &home, switchboard, tools)?;
-    Ok(home)
+    let token = match size.profiles {
+        0 => None,
+        profiles => Some(confine(&home, switchboard, profiles)?),
+    };
+    Ok((home, token))
+}
+
+/// Adds profiles and overrides to the configuration of a home, and creates a token that is held to a profile.
+fn confine(home: &Home, switchboard: &Path, profiles: usize) -> Result<String> {
+    let file = home.path().join("switchboard.json");
+    let mut config: Value = serde_json::from_slice(&fs::read(&file)?)?;
+    let named = (0..profiles).map(|number| {
+        let profile =
+            json!({ "servers": ["echo"], "tools": { "deny": [format!("*:tool_{number}*")] } });
+        (format!("profile{number}"), profile)
+    });
+    config["profiles"] = named.collect();
+    config["mcpServers"]["echo"]["overrides"] = json!({
+        "echo": { "description": "Echoes.", "arguments": { "fixed": { "value": "a value" } } },
+    });
+    fs::write(&file, config.to_string())?;
+    let mut create = home.command(switchboard, "token");
+    let created = create.args(["create", "bench", "--profile", "profile0"]);
+    let created = created.output()?;
+    if !created.status.success() {
+        return Err(String::from_utf8_lossy(&created.stderr).into());
+    }
+    Ok(String::from_utf8(created.stdout)?.trim().to_owned())
 }
 
 /// Lets a gateway list all servers of a home once, which have `tools` tools, and stops it.
@@ -176,6 +234,7 @@ fn row(size: Size, turns: &[Turn]) -> Vec<Cell> {
     vec![
         size.servers.into(),
         size.tools.into(),
+        size.profiles.into(),
         least(turns, |turn| turn.p50).into(),
         median(|turn| turn.p50),
         median(|turn| turn.p99),

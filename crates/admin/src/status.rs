@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use switchboard_base::{
-    health::{Health, Part, PartState},
+    health::{Health, Part, PartState, ServerState},
     scrub, time,
 };
 use switchboard_catalog::{Catalog, Kind};
@@ -15,7 +15,7 @@ use switchboard_outbound::{
     discovery::list_method, live_catalog::LiveCatalog, memory::Host, upstream::Upstream,
 };
 use switchboard_rest::{
-    servers::{FailedList, Server as ServerStatus},
+    servers::{FailedList, Instance, Server as ServerStatus},
     status::Status,
 };
 use switchboard_store::Status as StoreStatus;
@@ -161,7 +161,8 @@ impl Admin {
         let catalog = reader.catalog(&self.core.live_catalog);
         let part = catalog.server(&upstream.name);
         let count = |kind| part.map_or(0, |part| part.count(kind) as u64);
-        let (in_flight, queued) = upstream.limiter.load();
+        let (in_flight, queued) = upstream.load();
+        let (sharing, reason) = upstream.sharing();
         let (calls, errors) = upstream.meter.calls();
         let (kind, target) = describe(&settings);
         let target = scrub::text(&target).into_owned();
@@ -183,11 +184,22 @@ impl Admin {
             revision: part
                 .and_then(|part| part.offers().revision)
                 .map(|revision| revision.as_str().to_owned()),
+            sharing: sharing.as_str().into(),
+            sharing_reason: reason.to_string(),
+            instances: match reader {
+                Reader::Owner => instances(upstream),
+                // They belong to other clients, too.
+                Reader::Agent(_) => Vec::new(),
+            },
             in_flight: in_flight as u64,
             queued: queued as u64,
             calls,
             errors,
-            problems: part.map_or_else(Vec::new, |part| part.problems().messages.clone()),
+            problems: match (reader, part) {
+                // They name hidden tools and arguments.
+                (Reader::Owner, Some(part)) => part.problems().messages.clone(),
+                _ => Vec::new(),
+            },
             failed_lists: failed_lists(upstream, reader),
             mended: part.map_or(0, |part| part.mended().count() as u64),
         }
@@ -239,6 +251,24 @@ pub fn describe(server: &Server) -> (&'static str, String) {
         }
         Transport::Container(container) => ("container", container.image.clone()),
     }
+}
+
+/// The instances for single callers that run, or have failed.
+fn instances(upstream: &Upstream) -> Vec<Instance> {
+    let own = upstream.own_instances().into_iter();
+    let shown = own.filter_map(|(number, instance)| {
+        let health = instance.health();
+        let (in_flight, queued) = instance.limiter.load();
+        (health.state != ServerState::Idle).then(|| Instance {
+            number,
+            health: health.shown(),
+            project: instance.project().map(ToString::to_string),
+            client: instance.client().map(ToString::to_string),
+            in_flight: in_flight as u64,
+            queued: queued as u64,
+        })
+    });
+    shown.collect()
 }
 
 fn failed_lists(upstream: &Upstream, reader: Reader<'_>) -> Vec<FailedList> {

@@ -65,6 +65,7 @@ mod rule;
 mod same;
 mod spelling;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -104,7 +105,7 @@ pub enum Kind {
 }
 
 /// A call or question to be judged.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Case<'a> {
     /// Its kind.
     pub kind: Kind,
@@ -114,6 +115,8 @@ pub struct Case<'a> {
     /// tool whose call is in flight, or empty if that is not known: then a rule that denies or asks applies
     /// regardless of the tool that it names.
     pub tool: &'a str,
+    /// The name that the owner has given to the tool. Rules of the configuration match both names.
+    pub new_name: Option<Cow<'a, str>>,
     /// The name of the client. For a question it is empty if the client is not known: then a rule that denies
     /// or asks applies regardless of the client that it names, and so does a decision for any session or
     /// project. A rule that allows does not.
@@ -126,6 +129,8 @@ pub struct Case<'a> {
     pub arguments: Option<&'a Raw>,
     /// The server's annotations of the tool.
     pub annotations: Hints,
+    /// The owner's annotations of the tool, which are believed.
+    pub overridden: Hints,
     /// The guard of the caller. The stricter one of it and the server's counts.
     pub guard: Guard,
 }
@@ -206,11 +211,13 @@ impl<'a> Case<'a> {
             kind: Kind::ToolCall,
             server,
             tool,
+            new_name: None,
             client: "",
             session: Session::default(),
             project: None,
             arguments: None,
             annotations: Hints::default(),
+            overridden: Hints::default(),
             guard: Guard::Never,
         }
     }

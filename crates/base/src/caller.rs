@@ -14,7 +14,7 @@ use switchboard_client::{Raw, Revision, model::LogLevel};
 use switchboard_tokens::TokenId;
 use switchboard_wire::{Era, meta, method};
 
-use crate::{actor::PIPE, error::cut};
+use crate::{actor::PIPE, error::cut, project::Project, self_searching::searches_tools};
 
 /// The authenticated party behind a request. It is never derived from what a client says about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -118,14 +118,16 @@ pub struct Caller {
     pub holder: Holder,
     /// The name that the client gives itself, as rules see it.
     pub client: Arc<str>,
+    /// The client searches tools itself, according to its name and version.
+    pub searches_tools: bool,
     /// The interface through which it reached the gateway.
     pub origin: Origin,
     /// The door that it came in by, in records.
     pub door: &'static str,
     /// The party that the request belongs to, and the profile that it is held to.
     pub realm: Realm,
-    /// The directory that the client works in, if it has declared one.
-    pub project: Option<Arc<str>>,
+    /// The directory that the client works in.
+    pub project: Project,
 }
 
 impl Caller {
@@ -145,11 +147,23 @@ impl Caller {
                 is_stranger: realm.principal == Principal::Anyone,
             },
             client,
+            searches_tools: false,
             origin: Origin::Mcp,
             door: PIPE,
             realm,
-            project: None,
+            project: Project::default(),
         }
+    }
+
+    /// Adopts the description that the client gives of itself.
+    pub fn introduce(&mut self, info: Option<&Raw>) {
+        self.client = client_name(info);
+        self.searches_tools = searches_tools(&self.client, info);
+    }
+
+    /// The directory that the client works in, if it is known.
+    pub fn project(&self) -> Option<&Arc<str>> {
+        self.project.path()
     }
 
     /// The display name of the client.

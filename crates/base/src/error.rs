@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use switchboard_client::{self as client, CallError, ErrorObject, Raw};
-use switchboard_config::shell_word;
+use switchboard_config::{NO_PROJECT_HINT, shell_word};
 use switchboard_store::Outcome;
 use switchboard_wire::{Era, code, with_hint};
 
@@ -100,6 +100,20 @@ pub enum Error {
         /// Number of calls that are waiting already.
         waiting: usize,
     },
+    /// All processes that the server may have are in use by other callers.
+    TooManyInstances {
+        /// The server.
+        server: Arc<str>,
+        /// The limit.
+        most: usize,
+    },
+    /// The server needs a project directory, and the caller has none.
+    NoProject {
+        /// The server.
+        server: Arc<str>,
+        /// The caller may choose a directory.
+        is_owner: bool,
+    },
     /// The server's response cannot be parsed, or does not fit the request.
     Broken {
         /// The server.
@@ -177,6 +191,8 @@ pub enum Error {
         server: Arc<str>,
         /// Its key in the pins.
         item: Option<Arc<str>>,
+        /// The name that clients know it by, if an override has changed it.
+        new_name: Option<Arc<str>>,
     },
 }
 
@@ -306,13 +322,24 @@ impl Error {
             }
             Self::TimedOut { .. } => "the call may have completed: check before you repeat it, or raise `requestTimeoutMs` of the server".into(),
             Self::Busy { .. } => "try again later, or raise `maxInFlight` of the server".into(),
+            Self::TooManyInstances { .. } => {
+                "try again later, or raise `maxInstances` of the server".into()
+            }
+            Self::NoProject { is_owner: true, .. } => NO_PROJECT_HINT.into(),
+            Self::NoProject { .. } => "clients with a token work in the directory of the token: create one with \
+                                       `switchboard token create NAME --project DIR`".into(),
             Self::Crowded => "answer or cancel some of them, then try again".into(),
             Self::Unanswered { .. } => "send the request again to ask for approval again".into(),
-            Self::Unapproved { server, item } => format!(
-                "review it with `switchboard trust show {}`",
-                held(server, item.as_deref()).1
-            )
-            .into(),
+            Self::Unapproved {
+                server,
+                item,
+                new_name,
+            } => {
+                // A client does not learn the server's own name.
+                let item = item.as_deref().filter(|_| new_name.is_none());
+                let (_, word) = held(server, item);
+                format!("review it with `switchboard trust show {word}`").into()
+            }
             Self::Answered(_)
             | Self::NotConnected { .. }
             | Self::Lost { .. }
@@ -343,6 +370,7 @@ impl Error {
             Self::Initializing { .. }
             | Self::InitializationFailed { .. }
             | Self::Disabled { .. }
+            | Self::NoProject { .. }
             | Self::NotConnected { .. }
             | Self::Lost { .. } => self.unavailable(reader),
             Self::TimedOut { server, after } => {
@@ -361,6 +389,17 @@ impl Error {
                 let message = format!("server `{server}` is busy: its queue is full{waiting}");
                 (codes::BUSY, message, Some(named(server)))
             }
+            Self::TooManyInstances { server, most } => {
+                let message = match most {
+                    1 => format!(
+                        "server `{server}` may have one process, which is in use by another caller"
+                    ),
+                    most => format!(
+                        "server `{server}` may have {most} processes, and all that can be stopped are in use by other callers"
+                    ),
+                };
+                (codes::BUSY, message, Some(named(server)))
+            }
             Self::Indexing { retry_after } => {
                 let message = "initializing: the search index is not ready yet".to_owned();
                 let data = [("part", Raw::string("search")), retry(*retry_after)];
@@ -370,8 +409,12 @@ impl Error {
                 let message = "cannot search for tools: the gateway is stopping";
                 (codes::UNAVAILABLE, message.to_owned(), None)
             }
-            Self::Unapproved { server, item } => {
-                let (what, _) = held(server, item.as_deref());
+            Self::Unapproved {
+                server,
+                item,
+                new_name,
+            } => {
+                let (what, _) = held(server, new_name.as_deref().or(item.as_deref()));
                 let message = match reader {
                     Reader::Agent => format!("{what} is held until the user approves it"),
                     Reader::Person => format!("{what} is held until you approve it"),
@@ -428,6 +471,17 @@ impl Error {
                 };
                 let next = retry_after.map_or_else(|| ("permanent", Raw::from(true)), retry);
                 let data = Raw::object([("part", Raw::string(server)), next]);
+                (codes::INITIALIZATION_FAILED, message, Some(data))
+            }
+            Self::NoProject { server, .. } => {
+                let message = format!(
+                    "server `{server}` needs a project directory, and it is not known in which one this client works"
+                );
+                let data = [
+                    ("part", Raw::string(server)),
+                    ("permanent", Raw::from(true)),
+                ];
+                let data = Raw::object(data);
                 (codes::INITIALIZATION_FAILED, message, Some(data))
             }
             Self::Disabled { server } => {
@@ -606,6 +660,7 @@ mod tests {
         let held = |item: Option<&str>| Error::Unapproved {
             server: Arc::clone(&server),
             item: item.map(Into::into),
+            new_name: None,
         };
         for (failure, word) in [
             (held(None), "'s;x'"),

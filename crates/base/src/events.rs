@@ -19,7 +19,7 @@ use std::{
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::Serialize;
-use switchboard_rest::events::ServerEvent;
+use switchboard_rest::events::{InstanceEvent, ServerEvent};
 use tokio::sync::Notify;
 
 use crate::{health::Health, scrub, time};
@@ -145,6 +145,15 @@ impl Events {
         self.tell("server.state", || ServerEvent {
             health: health.shown(),
             name: name.to_owned(),
+        });
+    }
+
+    /// Publishes the state of an instance of a server.
+    pub fn instance(&self, name: &str, number: u64, health: &Health) {
+        self.tell("server.instance", || InstanceEvent {
+            health: health.shown(),
+            name: name.to_owned(),
+            number,
         });
     }
 

@@ -1,7 +1,7 @@
 //! Tasks: work that continues at a server after it has responded, under an ID that the server assigned.
 //!
-//! Clients see an ID made by the gateway: a signed token that contains the realm, the server and the
-//! server's ID. So a task is found by its ID alone, and another realm cannot use it.
+//! Clients see an ID made by the gateway: a signed token that contains the realm, the instance of
+//! the server and the server's ID. So a task is found by its ID alone, and another realm cannot use it.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -23,18 +23,18 @@ pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// The key of `_meta` under which a message names the task that it belongs to (2025-11-25).
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 
-/// The ID of a task as its client knows it.
-pub fn expose(signer: &TokenSigner, realm: Realm, server: &str, task: &str) -> String {
-    let payload = format!("{realm}\0{server}\0{task}");
+/// The ID of a task as its client knows it. The place identifies the instance of the server that has it.
+pub fn expose(signer: &TokenSigner, realm: Realm, place: &str, task: &str) -> String {
+    let payload = format!("{realm}\0{place}\0{task}");
     signer.sign(PURPOSE, payload.as_bytes())
 }
 
-/// The server of a task, and the server's ID for it.
+/// The instance of a task, and the server's ID for it.
 pub fn locate(signer: &TokenSigner, realm: Realm, exposed: &str) -> Option<(String, String)> {
     let payload = String::from_utf8(signer.verify(PURPOSE, exposed)?).ok()?;
     let (issued_to, rest) = payload.split_once('\0')?;
-    let (server, task) = rest.split_once('\0')?;
-    (issued_to == realm.to_string()).then(|| (server.to_owned(), task.to_owned()))
+    let (place, task) = rest.split_once('\0')?;
+    (issued_to == realm.to_string()).then(|| (place.to_owned(), task.to_owned()))
 }
 
 /// The task that a message names as its own, by the server's ID.
@@ -180,8 +180,8 @@ pub fn expose_result(result: Raw, expose: &dyn Fn(&str) -> String) -> Raw {
 }
 
 /// A question with the ID that the client knows for the task that the question belongs to.
-pub fn expose_related(params: Raw, signer: &TokenSigner, realm: Realm, server: &str) -> Raw {
-    rename_related(params, &|task| expose(signer, realm, server, task))
+pub fn expose_related(params: Raw, signer: &TokenSigner, realm: Realm, place: &str) -> Raw {
+    rename_related(params, &|task| expose(signer, realm, place, task))
 }
 
 /// A message with the ID of the task that it belongs to replaced.

@@ -16,6 +16,7 @@ pub fn shown(token: &Token) -> rest::Token {
         rights: rights.map(|right| right.as_str().into()).collect(),
         profile: token.profile.clone(),
         servers: token.servers.clone(),
+        project: token.project.clone(),
         created_at: time::shown(token.created_at()),
         expires_at: token.expires_at().map(time::shown),
         used_at: token.used_at().map(time::shown),
@@ -30,6 +31,7 @@ pub fn details(new: &New) -> Value {
         "rights": new.rights,
         "profile": new.profile,
         "servers": new.servers,
+        "project": new.project,
         "expiresInSeconds": new.lifetime.map(|lifetime| lifetime.as_secs()),
     })
 }

@@ -2,8 +2,10 @@
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
+use switchboard_wire::Raw;
+
 use crate::{
-    BadCursor, Item, Kind, Page, ServerPart,
+    BadCursor, Item, Kind, Page, Presented, ServerPart,
     digest::Digest,
     names, nearest,
     page::{Sheets, Source},
@@ -50,18 +52,19 @@ impl Catalog {
         Self::from_parts(others.cloned().chain(part))
     }
 
-    /// This catalog without the servers and items that these functions reject. Parts and lists of which nothing
-    /// is left out are shared with this one.
+    /// This catalog without the servers that `permits` rejects, and with the items as `present` shows them, which gets
+    /// the server first. Parts and lists in which nothing changes are shared with this one.
     #[must_use]
-    pub fn reduced(
+    pub fn presented(
         &self,
-        permits_server: &dyn Fn(&str) -> bool,
-        permits: &(dyn Fn(Kind, &str, &str) -> bool + Sync),
+        permits: &dyn Fn(&str) -> bool,
+        present: &(dyn Fn(&str, Kind, &str, &Raw) -> Presented + Sync),
     ) -> Self {
-        let parts = self.parts.iter().filter(|part| permits_server(part.name()));
+        let parts = self.parts.iter().filter(|part| permits(part.name()));
         let parts = parts.map(|part| {
-            let reduced = part.reduced(&|kind, name| permits(kind, part.name(), name));
-            reduced.map_or_else(|| Arc::clone(part), Arc::new)
+            let present = |kind: Kind, name: &str, raw: &Raw| present(part.name(), kind, name, raw);
+            let changed = part.presented(&present);
+            changed.map_or_else(|| Arc::clone(part), Arc::new)
         });
         Self::merge(parts.collect())
     }
@@ -157,7 +160,8 @@ impl Catalog {
 
     /// The exposed name of a tool that is closest to a wrong one.
     pub fn suggest_tool(&self, wrong: &str) -> Option<&str> {
-        let names = self.tools().map(|tool| (tool.exposed(), tool.name()));
+        let names = self.tools();
+        let names = names.map(|tool| (tool.exposed(), tool.shown_name()));
         nearest::nearest(wrong, names)
     }
 
@@ -213,12 +217,12 @@ impl Catalog {
     /// The first of an item's hashed names that is free.
     fn free_name(&self, kind: Kind, merged: &Merged, place: Place, first: &Arc<str>) -> Arc<str> {
         let part = &self.parts[place.part];
-        let key = &part.list(kind).entries[place.item].key;
+        let shown_name = &part.list(kind).entries[place.item].shown_name;
         let mut name = first.clone();
         let mut round = 0;
         while merged.hashed.contains_key(&name) || self.clean(kind, &name).is_some() {
             round += 1;
-            name = names::hashed(part.name(), key, round).into();
+            name = names::hashed(part.name(), shown_name, round).into();
         }
         name
     }
@@ -233,7 +237,7 @@ impl Catalog {
     /// The item with this clean name.
     fn clean(&self, kind: Kind, exposed: &str) -> Option<Item<'_>> {
         let (server, name) = names::split(exposed)?;
-        let item = self.server(server)?.find(kind, name)?;
+        let item = self.server(server)?.find_shown(kind, name)?;
         (item.entry.clean && item.exposed == exposed).then_some(item)
     }
 

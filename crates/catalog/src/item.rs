@@ -6,7 +6,13 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use switchboard_wire::Raw;
 
-use crate::{Kind, limits, mend::mend, names, uris};
+use crate::{
+    Kind, limits,
+    mend::mend,
+    names,
+    presented::{PresentItem, Presented},
+    uris,
+};
 
 /// One item of a server, with both of its names.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +34,11 @@ impl<'a> Item<'a> {
         &self.entry.key
     }
 
+    /// The name in the server's view. It differs from the server's own if the owner has changed it.
+    pub fn shown_name(&self) -> &'a str {
+        &self.entry.shown_name
+    }
+
     /// The name in the direct view.
     pub fn exposed(&self) -> &'a str {
         self.exposed
@@ -38,13 +49,24 @@ impl<'a> Item<'a> {
         &self.entry.raw
     }
 
-    /// The definition as shown together with definitions of other servers: verbatim, unless clients
-    /// would reject that.
+    /// The definition as clients see it in the server's view: as the server sent it, unless the
+    /// owner has changed it.
+    pub fn definition(&self) -> &'a Raw {
+        self.entry.definition()
+    }
+
+    /// Returns `true` if the owner has changed the definition.
+    pub fn is_changed(&self) -> bool {
+        self.entry.changed.is_some()
+    }
+
+    /// The definition as shown together with definitions of other servers: as
+    /// [`definition`](Self::definition), unless clients would reject that.
     pub fn shown(&self) -> &'a Raw {
         self.entry.shown()
     }
 
-    /// Returns `true` if [`shown`](Self::shown) differs from what the server sent.
+    /// Returns `true` if [`shown`](Self::shown) differs from the definition.
     pub fn is_mended(&self) -> bool {
         self.entry.mended.is_some()
     }
@@ -65,7 +87,7 @@ impl<'a> Item<'a> {
             let pages: usize = self.entry.pages.iter().map(|(_, add)| add.len()).sum();
             whole - self.entry.span.len() + self.exposed.len() + 2 + pages
         } else {
-            whole + self.exposed.len() - self.entry.key.len()
+            whole + self.exposed.len() - self.entry.shown_name.len()
         }
     }
 
@@ -83,7 +105,7 @@ impl<'a> Item<'a> {
             write_with(out, raw, end..raw.len(), after);
         } else {
             // The URI keeps its spelling, including escapes, after the prefix.
-            let prefix = self.exposed.len() - self.entry.key.len();
+            let prefix = self.exposed.len() - self.entry.shown_name.len();
             out.extend_from_slice(&raw[..=start]);
             out.extend_from_slice(&self.exposed.as_bytes()[..prefix]);
             out.extend_from_slice(&raw[start + 1..]);
@@ -105,11 +127,15 @@ fn write_with(out: &mut Vec<u8>, text: &[u8], part: Range<usize>, add: &[(usize,
 /// The stored form of an item.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    pub(crate) raw: Raw,
+    raw: Raw,
+    /// The definition as the owner has changed it.
+    changed: Option<Raw>,
     /// The replacement to show, if clients would reject the definition.
     mended: Option<Raw>,
     /// The name, URI or template at the server.
     pub(crate) key: Arc<str>,
+    /// The same as clients see it in the server's view.
+    pub(crate) shown_name: Arc<str>,
     /// The preferred name in the direct view.
     pub(crate) exposed: Arc<str>,
     /// `exposed` is a clean name, so no other item can have it.
@@ -122,31 +148,78 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    fn shown(&self) -> &Raw {
-        self.mended.as_ref().unwrap_or(&self.raw)
+    pub(crate) fn definition(&self) -> &Raw {
+        self.changed.as_ref().unwrap_or(&self.raw)
     }
 
-    /// Reads an item of a list.
-    pub(crate) fn read(server: &str, kind: Kind, raw: &Raw) -> Result<Self, ItemError> {
-        // Errors refer to what the server sent, so the definition is mended only if it is valid.
-        let spelled = find_key(raw, kind.key_member())?;
-        let key: String = serde_json::from_str(spelled).map_err(|_| ItemError::NotText)?;
-        if key.len() > limits::KEY_BYTES {
-            return Err(ItemError::TooLong);
+    fn shown(&self) -> &Raw {
+        self.mended.as_ref().unwrap_or_else(|| self.definition())
+    }
+
+    /// Reads an item of a list, with the changes that `present` makes; `None` if it hides the item.
+    pub(crate) fn read(
+        server: &str,
+        kind: Kind,
+        raw: &Raw,
+        present: &PresentItem<'_>,
+    ) -> Result<Option<Self>, ItemError> {
+        // Errors refer to what the server sent, so the definition is changed only if it is valid.
+        let (key, span) = read_key(kind, raw)?;
+        match present(&key, raw) {
+            Presented::Unchanged => Self::new(server, kind, raw, key.into(), span, None).map(Some),
+            Presented::Hidden => Ok(None),
+            Presented::Changed(changed) => {
+                let changed = Some(changed);
+                Self::new(server, kind, raw, key.into(), span, changed).map(Some)
+            }
         }
-        let mut span = place(raw, spelled);
-        let mended = mend(kind, raw);
+    }
+
+    /// This item with the changes that `present` makes to its current definition; `None` if it
+    /// hides the item.
+    pub(crate) fn presented(
+        &self,
+        server: &str,
+        kind: Kind,
+        present: &PresentItem<'_>,
+    ) -> Option<Self> {
+        match present(&self.key, self.definition()) {
+            Presented::Unchanged => Some(self.clone()),
+            Presented::Hidden => None,
+            Presented::Changed(changed) => {
+                let key = Arc::clone(&self.key);
+                let span = self.span.clone();
+                Self::new(server, kind, &self.raw, key, span, Some(changed)).ok()
+            }
+        }
+    }
+
+    fn new(
+        server: &str,
+        kind: Kind,
+        raw: &Raw,
+        key: Arc<str>,
+        mut span: Range<usize>,
+        changed: Option<Raw>,
+    ) -> Result<Self, ItemError> {
+        let mut shown_name = Arc::clone(&key);
+        if let Some(changed) = &changed {
+            let (name, place) = read_key(kind, changed)?;
+            (shown_name, span) = (name.into(), place);
+        }
+        let definition = changed.as_ref().unwrap_or(raw);
+        let mended = mend(kind, definition);
         if let Some(mended) = &mended {
             span = place(mended, find_key(mended, kind.key_member())?);
         }
         let (exposed, clean) = if !kind.is_named() {
-            (uris::expose_uri(server, &key), true)
-        } else if let Some(exposed) = names::clean(server, &key) {
+            (uris::expose_uri(server, &shown_name), true)
+        } else if let Some(exposed) = names::clean(server, &shown_name) {
             (exposed, true)
         } else {
-            (names::hashed(server, &key, 0), false)
+            (names::hashed(server, &shown_name, 0), false)
         };
-        let shown = mended.as_ref().unwrap_or(raw);
+        let shown = mended.as_ref().unwrap_or(definition);
         let pages = match kind {
             Kind::Tool => uris::pages(shown),
             Kind::Prompt | Kind::Resource | Kind::Template => Vec::new(),
@@ -159,8 +232,10 @@ impl Entry {
         Ok(Self {
             pages,
             raw: raw.clone(),
+            changed,
             mended,
-            key: key.into(),
+            key,
+            shown_name,
             exposed: exposed.into(),
             clean,
             span,
@@ -183,6 +258,8 @@ pub(crate) enum ItemError {
     TooLong,
     #[error("has the same name as an earlier one, {}", quoted(.0))]
     Taken(Arc<str>),
+    #[error("has the name that an override gives to another one, {}", quoted(.0))]
+    Replaced(Arc<str>),
 }
 
 /// A name for a message to a person.
@@ -203,6 +280,16 @@ fn find_key<'a>(raw: &'a Raw, member: &str) -> Result<&'a str, ItemError> {
         (_, 0) => Err(ItemError::NoKey),
         _ => Err(ItemError::TwoKeys),
     }
+}
+
+/// The name, URI or template of an item, and its position in the definition.
+fn read_key(kind: Kind, raw: &Raw) -> Result<(String, Range<usize>), ItemError> {
+    let spelled = find_key(raw, kind.key_member())?;
+    let key: String = serde_json::from_str(spelled).map_err(|_| ItemError::NotText)?;
+    if key.len() > limits::KEY_BYTES {
+        return Err(ItemError::TooLong);
+    }
+    Ok((key, place(raw, spelled)))
 }
 
 /// The position of a part of a definition.

@@ -12,18 +12,21 @@
 //! reject it, and with it all other definitions on its page, it is mended. A part of the program
 //! itself may list other, shorter definitions there ([`ServerPart::listing`]).
 //!
+//! The owner may change items ([`Presented`]): both views show them as changed, and the name at the
+//! server stays the [`Item`]'s identity.
+//!
 //! A [`Snapshot`] stores offers on disk.
 //!
 //! ```
 //! use std::sync::Arc;
-//! use switchboard_catalog::{Catalog, Kind, Offers, ServerPart};
+//! use switchboard_catalog::{Catalog, Kind, Offers, Presented, ServerPart};
 //! use switchboard_wire::Raw;
 //!
 //! let offers = Offers {
 //!     tools: vec![Raw::parse(r#"{ "name": "add", "inputSchema": {"type": "object"} }"#)?],
 //!     ..Offers::default()
 //! };
-//! let part = ServerPart::prepare("math", Arc::new(offers), &|_, _| true);
+//! let part = ServerPart::prepare("math", Arc::new(offers), &|_, _, _| Presented::Unchanged);
 //! let catalog = Catalog::default().with("math", Some(Arc::new(part)));
 //!
 //! let target = catalog.tool("math__add").unwrap();
@@ -48,6 +51,7 @@ mod offers;
 mod page;
 mod parallel;
 mod part;
+mod presented;
 mod schema;
 mod snapshot;
 mod uris;
@@ -58,6 +62,7 @@ pub use folder::{load_all, remove, write};
 pub use item::Item;
 pub use offers::{Kind, Offers};
 pub use page::Page;
-pub use part::{Permits, Problems, ServerPart};
+pub use part::{Problems, ServerPart};
+pub use presented::{Present, Presented};
 pub use snapshot::{Held, Snapshot, SnapshotError};
 pub use uris::{escape, expose_content, expose_read_result, expose_updated, expose_uri};

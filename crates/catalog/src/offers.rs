@@ -28,9 +28,21 @@ pub struct Offers {
     /// `true` if `tools/list` has never been answered, so that an empty list of tools means
     /// nothing.
     pub unlisted: bool,
+    /// `true` if the server has asked clients during their calls, without naming the call.
+    pub asks_back: bool,
+    /// The directories of single callers in which the server was listed: its descriptions may name them.
+    pub directories: Vec<String>,
 }
 
 impl Offers {
+    /// The offers of a server that has not been listed.
+    pub fn unlisted() -> Self {
+        Self {
+            unlisted: true,
+            ..Self::default()
+        }
+    }
+
     /// The list of one kind.
     pub fn list(&self, kind: Kind) -> &[Raw] {
         match kind {

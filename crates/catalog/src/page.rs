@@ -198,7 +198,7 @@ impl<'a> Source<'a> {
     fn size(self, at: usize) -> usize {
         self.item(at).map_or(0, |item| match self {
             Self::Direct(..) => item.exposed_len(),
-            Self::Server(..) => item.raw().as_bytes().len(),
+            Self::Server(..) => item.definition().as_bytes().len(),
         })
     }
 
@@ -206,7 +206,7 @@ impl<'a> Source<'a> {
         let Some(item) = self.item(at) else { return };
         match self {
             Self::Direct(..) => item.write_exposed(out),
-            Self::Server(..) => out.extend_from_slice(item.raw().as_bytes()),
+            Self::Server(..) => out.extend_from_slice(item.definition().as_bytes()),
         }
     }
 

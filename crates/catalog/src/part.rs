@@ -1,7 +1,7 @@
 //! [`ServerPart`]: the part of one server in the catalog.
 
 use std::{
-    collections::{HashMap, hash_map},
+    collections::{HashMap, HashSet},
     fmt,
     sync::Arc,
 };
@@ -14,7 +14,9 @@ use crate::{
     item::{Entry, Item, ItemError},
     limits, names, nearest,
     page::{Sheets, Source},
-    parallel, uris,
+    parallel,
+    presented::{Present, PresentItem, Presented},
+    uris,
 };
 
 /// The part of one server in the catalog: its lists parsed, checked and named, once.
@@ -31,29 +33,22 @@ pub struct ServerPart {
     has_apps: bool,
 }
 
-/// The items that were left out of a server's lists.
+/// The items that were left out of a server's lists, and other problems with them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
-    /// The number of items.
+    /// The number of problems.
     pub count: usize,
-    /// The errors of the first items, one sentence each.
+    /// The first problems, one sentence each.
     pub messages: Vec<String>,
 }
 
-/// Returns `true` if the item of this kind with this name or URI may be shown.
-pub type Permits<'a> = dyn Fn(Kind, &str) -> bool + Sync + 'a;
-
 impl ServerPart {
-    /// Prepares the offers of a server. `permits` filters the items.
-    pub fn prepare(
-        server: &str,
-        offers: Arc<Offers>,
-        permits: &dyn Fn(Kind, &str) -> bool,
-    ) -> Self {
+    /// Prepares the offers of a server. `present` decides how each item is shown.
+    pub fn prepare(server: &str, offers: Arc<Offers>, present: &Present<'_>) -> Self {
         let mut problems = Problems::default();
         let lists = Kind::ALL.map(|kind| {
-            let permits = |key: &str| permits(kind, key);
-            Arc::new(List::read(server, kind, &offers, &permits, &mut problems))
+            let present = |key: &str, raw: &Raw| present(kind, key, raw);
+            Arc::new(List::read(server, kind, &offers, &present, &mut problems))
         });
         let mut tools = offers.tools.iter().take(limits::ITEMS);
         let has_apps = tools.any(|tool| !uris::pages(tool).is_empty());
@@ -77,24 +72,34 @@ impl ServerPart {
             ..Offers::default()
         };
         let all = &self.list(Kind::Tool).index;
-        let permits =
-            |name: &str| all.contains_key(name) && names::clean(&self.name, name).is_some();
+        let present = |name: &str, _: &Raw| {
+            let is_clean = || names::clean(&self.name, name).is_some();
+            Presented::unchanged_if(all.contains_key(name) && is_clean())
+        };
         let mut problems = Problems::default();
-        let list = List::read(&self.name, Kind::Tool, &offers, &permits, &mut problems);
+        let list = List::read(&self.name, Kind::Tool, &offers, &present, &mut problems);
         self.compact = Some(Arc::new(list));
         self
     }
 
-    /// This part without the items that `permits` rejects; `None` if it permits all of them. Costs a lookup per
-    /// item, and shares their definitions.
-    pub(crate) fn reduced(&self, permits: &Permits<'_>) -> Option<Self> {
-        let reduced = |kind: Kind, list: &Arc<List>| list.reduced(&|key| permits(kind, key));
-        let lists = Kind::ALL.map(|kind| reduced(kind, self.list(kind)));
-        if lists
-            .iter()
-            .zip(&self.lists)
-            .all(|(now, whole)| Arc::ptr_eq(now, whole))
-        {
+    /// Adds problems with its items.
+    #[must_use]
+    pub fn noting(mut self, problems: Vec<String>) -> Self {
+        for problem in problems {
+            self.problems.note(|| problem);
+        }
+        self
+    }
+
+    /// This part with its items as `present` shows them; `None` if it changes nothing. Shares the definitions of
+    /// unchanged items.
+    pub(crate) fn presented(&self, present: &Present<'_>) -> Option<Self> {
+        let presented = |kind: Kind, list: &Arc<List>| {
+            list.presented(&self.name, kind, &|key, raw| present(kind, key, raw))
+        };
+        let lists = Kind::ALL.map(|kind| presented(kind, self.list(kind)));
+        let mut both = lists.iter().zip(&self.lists);
+        if both.all(|(now, before)| Arc::ptr_eq(now, before)) {
             return None;
         }
         let compact = self.compact.as_ref();
@@ -102,17 +107,17 @@ impl ServerPart {
         Some(Self {
             name: Arc::clone(&self.name),
             offers: Arc::clone(&self.offers),
-            has_apps: tools.any(|tool| !uris::pages(&tool.raw).is_empty()),
+            has_apps: tools.any(|tool| !uris::pages(tool.definition()).is_empty()),
             lists,
             problems: Problems::default(),
-            compact: compact.map(|compact| reduced(Kind::Tool, compact)),
+            compact: compact.map(|compact| presented(Kind::Tool, compact)),
         })
     }
 
     /// Prepares the offers of many servers in parallel.
-    pub fn prepare_all(servers: &[(&str, Arc<Offers>, &Permits<'_>)]) -> Vec<Self> {
-        parallel::map(servers, |(server, offers, permits)| {
-            Self::prepare(server, Arc::clone(offers), permits)
+    pub fn prepare_all(servers: &[(&str, Arc<Offers>, &Present<'_>)]) -> Vec<Self> {
+        parallel::map(servers, |(server, offers, present)| {
+            Self::prepare(server, Arc::clone(offers), present)
         })
     }
 
@@ -126,12 +131,12 @@ impl ServerPart {
         &self.offers
     }
 
-    /// The items that were left out.
+    /// The items that were left out, and other problems.
     pub fn problems(&self) -> &Problems {
         &self.problems
     }
 
-    /// The items whose shown definition differs from what the server sent.
+    /// The items whose definition clients would reject.
     pub fn mended(&self) -> impl Iterator<Item = Item<'_>> {
         let items = Kind::ALL.into_iter().flat_map(move |kind| self.items(kind));
         items.filter(Item::is_mended)
@@ -148,7 +153,7 @@ impl ServerPart {
         self.list(kind).entries.len()
     }
 
-    /// The total length of the definitions of its tools, as the server sent them.
+    /// The total length of the definitions of its tools.
     pub fn tools_bytes(&self) -> usize {
         self.list(Kind::Tool).bytes
     }
@@ -169,6 +174,16 @@ impl ServerPart {
         self.item(kind, *at)
     }
 
+    /// The item that clients of the server's view see under this name.
+    pub fn find_shown(&self, kind: Kind, name: &str) -> Option<Item<'_>> {
+        let list = self.list(kind);
+        if let Some(at) = list.renamed.get(name) {
+            return self.item(kind, *at);
+        }
+        self.find(kind, name)
+            .filter(|item| item.shown_name() == name)
+    }
+
     /// One page of a list, from the start or from a cursor.
     pub fn page(&self, kind: Kind, cursor: Option<&str>) -> Result<Page<'_>, BadCursor> {
         Source::Server(self, kind).page(cursor)
@@ -178,7 +193,7 @@ impl ServerPart {
     pub fn suggest_tool(&self, wrong: &str) -> Option<&str> {
         let names = self
             .items(Kind::Tool)
-            .map(|tool| (tool.name(), tool.name()));
+            .map(|tool| (tool.shown_name(), tool.shown_name()));
         nearest::nearest(wrong, names)
     }
 
@@ -258,6 +273,8 @@ pub(crate) struct List {
     pub(crate) sheets: Sheets,
     // The server chooses the keys, so this needs a hasher that resists collision attacks.
     index: HashMap<Arc<str>, usize>,
+    /// The items whose names the owner has changed, by their new names.
+    renamed: HashMap<Arc<str>, usize>,
 }
 
 impl List {
@@ -265,23 +282,19 @@ impl List {
         server: &str,
         kind: Kind,
         offers: &Offers,
-        permits: &dyn Fn(&str) -> bool,
+        present: &PresentItem<'_>,
         problems: &mut Problems,
     ) -> Self {
         let offered = offers.list(kind);
         let taken = &offered[..offered.len().min(limits::ITEMS)];
-        let mut entries = Vec::with_capacity(taken.len());
-        let mut index = HashMap::with_capacity(taken.len());
+        let mut entries: Vec<Entry> = Vec::with_capacity(taken.len());
+        let mut known = HashSet::with_capacity(taken.len());
         for (position, raw) in taken.iter().enumerate() {
-            let entry = Entry::read(server, kind, raw).and_then(|entry| {
-                match index.entry(entry.key.clone()) {
-                    hash_map::Entry::Occupied(taken) => Err(ItemError::Taken(taken.key().clone())),
-                    hash_map::Entry::Vacant(_) if !permits(&entry.key) => Ok(None),
-                    hash_map::Entry::Vacant(free) => {
-                        free.insert(entries.len());
-                        Ok(Some(entry))
-                    }
+            let entry = Entry::read(server, kind, raw, present).and_then(|entry| match entry {
+                Some(entry) if !known.insert(Arc::clone(&entry.key)) => {
+                    Err(ItemError::Taken(entry.key))
                 }
+                entry => Ok(entry),
             });
             match entry {
                 Ok(entry) => entries.extend(entry),
@@ -299,39 +312,71 @@ impl List {
             });
             problems.count += offered.len() - taken.len() - 1;
         }
-        Self::of(entries, index)
+        Self::of(entries, &mut |entry| {
+            let (member, fault) = (kind.list_member(), ItemError::Replaced(entry.shown_name));
+            problems.note(|| format!("an item of {member} is ignored: it {fault}"));
+        })
     }
 
-    /// These items.
-    fn of(entries: Vec<Entry>, index: HashMap<Arc<str>, usize>) -> Self {
+    /// These items, without any whose name the owner has given to another one.
+    fn of(mut entries: Vec<Entry>, left_out: &mut dyn FnMut(Entry)) -> Self {
+        let is_renamed = |entry: &Entry| entry.shown_name != entry.key;
+        // The first item with a new name has it.
+        let mut renamed = HashMap::new();
+        for entry in entries.iter().filter(|entry| is_renamed(entry)) {
+            let key = Arc::clone(&entry.key);
+            renamed.entry(Arc::clone(&entry.shown_name)).or_insert(key);
+        }
+        if !renamed.is_empty() {
+            let is_taken = |entry: &mut Entry| {
+                let of = renamed.get(&entry.shown_name);
+                of.is_some_and(|key| *key != entry.key)
+            };
+            entries.extract_if(.., is_taken).for_each(left_out);
+        }
+        let index: HashMap<_, _> = entries
+            .iter()
+            .map(|entry| Arc::clone(&entry.key))
+            .zip(0..)
+            .collect();
+        let renamed = renamed
+            .into_iter()
+            .filter_map(|(name, key)| Some((name, *index.get(&key)?)))
+            .collect();
         let mut hashed: Vec<_> = (0..entries.len())
             .filter(|at| entries.get(*at).is_some_and(|entry: &Entry| !entry.clean))
             .collect();
         hashed.sort_by(|a, b| entries[*a].key.cmp(&entries[*b].key));
-        let hash = entries
-            .iter()
-            .fold(Digest::new(), |hash, entry| hash.add(entry.raw.as_bytes()))
-            .finish();
-        let bytes = entries.iter().map(|entry| entry.raw.as_bytes().len()).sum();
+        let definitions = || entries.iter().map(|entry| entry.definition().as_bytes());
+        let hash = definitions().fold(Digest::new(), Digest::add).finish();
+        let bytes = definitions().map(<[u8]>::len).sum();
         Self {
-            entries,
             hashed,
             hash,
             bytes,
             sheets: Sheets::default(),
             index,
+            renamed,
+            entries,
         }
     }
 
-    /// This list without the items that `permits` rejects. It is the same list if there are none.
-    fn reduced(self: &Arc<Self>, permits: &dyn Fn(&str) -> bool) -> Arc<Self> {
-        if self.entries.iter().all(|entry| permits(&entry.key)) {
+    /// This list with its items as `present` shows them. It is the same list if none changes.
+    fn presented(
+        self: &Arc<Self>,
+        server: &str,
+        kind: Kind,
+        present: &PresentItem<'_>,
+    ) -> Arc<Self> {
+        let is_unchanged = |entry: &Entry| {
+            let presented = present(&entry.key, entry.definition());
+            matches!(presented, Presented::Unchanged)
+        };
+        if self.entries.iter().all(is_unchanged) {
             return Arc::clone(self);
         }
-        let entries = self.entries.iter().filter(|entry| permits(&entry.key));
-        let entries: Vec<_> = entries.cloned().collect();
-        let keys = entries.iter().map(|entry| Arc::clone(&entry.key));
-        let index = keys.zip(0..).collect();
-        Arc::new(Self::of(entries, index))
+        let entries = self.entries.iter();
+        let entries = entries.filter_map(|entry| entry.presented(server, kind, present));
+        Arc::new(Self::of(entries.collect(), &mut |_| {}))
     }
 }

@@ -129,6 +129,8 @@ impl Snapshot {
             templates: kept(&offers.templates),
             held: self.held.clone(),
             unlisted: offers.unlisted,
+            asks_back: offers.asks_back,
+            directories: offers.directories.clone(),
         };
         let lists = [
             &offers.tools,
@@ -199,6 +201,8 @@ impl Snapshot {
             era: head.era.as_deref().and_then(era_named),
             revision: head.revision.as_deref().and_then(Revision::parse),
             unlisted: head.unlisted,
+            asks_back: head.asks_back,
+            directories: head.directories,
         };
         items.end()?;
         Ok(Self {
@@ -312,6 +316,10 @@ struct Head {
     held: Held,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     unlisted: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    asks_back: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    directories: Vec<String>,
 }
 
 /// The lengths of the items of one list.

@@ -85,19 +85,22 @@ fn table(clients: &[Client]) -> Table {
             None => local(&client.connected_at),
         };
         let sees = match client.view.as_str() {
-            "" => "configured",
-            view => view,
+            view if view.is_empty() || client.shows == view => client.shows.to_string(),
+            view => format!("{view}: {}", client.shows),
         };
         let folder = client.folder.as_deref().unwrap_or_default();
         table.row([
             visible_line(&name(client)),
             since,
             client.transport.to_string(),
-            visible_line(sees),
+            visible_line(&sees),
             client.in_flight.to_string(),
             client.revision.clone(),
             short_path(&visible_line(folder)),
         ]);
+        if !client.why.is_empty() {
+            table.note(&visible_line(&client.why));
+        }
     }
     table
 }

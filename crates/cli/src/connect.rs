@@ -1,4 +1,11 @@
-//! `switchboard connect`: adds the gateway to a client's configuration, and removes it again.
+//! `switchboard connect`: adds the gateway to the configurations of clients, and removes it again.
+
+mod all;
+mod http;
+mod list;
+mod moving;
+mod same;
+mod undo;
 
 use std::{
     env, fs,
@@ -6,40 +13,50 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use switchboard_client_configs::{
-    self as client_configs, Client, Dirs, GatewayEntry, Plan, Which, apply, plan_connect,
-    plan_disconnect, undo,
+    Client, Connection, Dirs, GatewayEntry, HttpEntry, Plan, Reach, apply, plan_connect,
+    plan_unchanged, state,
 };
 use switchboard_config::{Config, Home};
 use switchboard_host::stdio;
-use switchboard_terminal::{
-    error::Error,
-    print::{self, Cell, Colour, Table},
-};
+use switchboard_terminal::{error::Error, print};
 
-use super::{agree::CHANGE, backups, difference::difference, list::short_path};
-use crate::place::Place;
+use self::moving::{Moving, warn_of_doubles};
+use crate::{agree::CHANGE, backups, difference::difference, place::Place, token};
 
 /// Add the gateway to a client's configuration.
 ///
 /// Shows the change and asks first. The rest of the file stays exactly as it is; a backup is kept, and --undo
-/// reverts the change. Without a client, lists all clients and which of them use the gateway.
+/// reverts the change. Without a client, lists all clients, their connections and the number of their own servers.
 ///
 /// Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, opencode, codex, gemini.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").args(["client", "all"]))]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 pub struct Connect {
     /// Name of the client
     client: Option<String>,
+    /// Connect every client that is installed here and not connected yet. Asks once. A client that cannot be
+    /// connected is reported, and the others are connected
+    #[arg(long)]
+    all: bool,
     /// Do not ask for confirmation
-    #[arg(long, short, requires = "client")]
+    #[arg(long, short, requires = "which")]
     yes: bool,
     /// Show the change without making it
-    #[arg(long, conflicts_with = "undo", requires = "client")]
+    #[arg(long, conflicts_with = "undo", requires = "which")]
     dry_run: bool,
-    /// Undo the last change, or remove the gateway's entry
-    #[arg(long, requires = "client")]
+    /// Undo the last change, or remove the gateway's entry. With --all, undo the last change of each client
+    #[arg(long, requires = "which")]
     undo: bool,
+    /// Remove the servers from the client that the gateway has, so that agents do not see their tools twice.
+    /// Servers that differ, are disabled or belong to a project stay. --undo brings the others back
+    #[arg(long = "move", conflicts_with = "undo", requires = "which")]
+    moves: bool,
     /// Name of the gateway in the client
     #[arg(long, default_value = "switchboard")]
     name: String,
@@ -49,9 +66,24 @@ pub struct Connect {
         long,
         value_name = "PROFILE",
         conflicts_with = "undo",
-        requires = "client"
+        requires = "which"
     )]
     profile: Option<String>,
+    /// Connect over HTTP, with a token of its own for the client, in place of starting `switchboard stdio`. The
+    /// gateway has to run: `switchboard serve`. --undo revokes the token
+    #[arg(long, conflicts_with = "undo", requires = "which")]
+    http: bool,
+    /// Print the list of clients as JSON
+    #[arg(long, conflicts_with = "which")]
+    json: bool,
+}
+
+/// The work of one command.
+struct Task<'a> {
+    home: &'a Home,
+    dirs: &'a Dirs,
+    gateway: &'a GatewayEntry,
+    args: &'a Connect,
 }
 
 /// Runs the command.
@@ -66,138 +98,179 @@ pub fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Error> {
         args: words,
         ..GatewayEntry::new(args.name.as_str(), own_program()?)
     };
-    let Some(client) = &args.client else {
-        return list(&dirs, &gateway);
+    let task = Task {
+        home,
+        dirs: &dirs,
+        gateway: &gateway,
+        args,
     };
-    let client: Client = client.parse()?;
-    if args.undo {
-        return disconnect(home, client, &dirs, &gateway, args);
+    match &args.client {
+        Some(client) if args.undo => undo::one(&task, client.parse()?),
+        Some(client) => one(&task, client.parse()?),
+        None if args.undo => undo::all(&task),
+        None if args.all => all::connect(&task),
+        None => list::run(&task),
     }
-    let plan = plan_connect(client, &dirs, &gateway)?;
-    if !plan.changed {
-        notes(&plan);
-        print::say(&format!(
-            "{} already has the gateway in {}",
-            client.title(),
-            plan.file.display()
-        ));
-        return Ok(());
-    }
-    if carry_out(home, &plan, args)? {
-        warn_of_doubles(home, client, &dirs);
+}
+
+/// Connects one client.
+fn one(task: &Task<'_>, client: Client) -> Result<(), Error> {
+    let mut change = Change::prepare(task, client)?;
+    change.show()?;
+    if change.plan.changed && !task.args.dry_run {
+        let question = format!("Change {}?", change.plan.file.display());
+        CHANGE.agree(task.args.yes, &question)?;
+        change.carry_out(task)?;
+        change.warn(task);
+        if change.http.is_some() {
+            print::hint("keep the gateway running with `switchboard serve`");
+        }
         print::hint(&format!(
             "restart {} to use the gateway; to revert the change, run `switchboard connect {client} --undo`",
             client.title()
         ));
     }
+    change.advise();
     Ok(())
 }
 
-/// Lists all clients, and which of them use the gateway.
-fn list(dirs: &Dirs, gateway: &GatewayEntry) -> Result<(), Error> {
-    let mut table = Table::new(&["CLIENT", "STATE", "FILE"]).cut_path(2);
-    for client in Client::ALL {
-        // A client is connected if it has an entry to remove, with any view and profile.
-        let (state, colour, file) = match plan_disconnect(client, dirs, gateway) {
-            Ok(plan) if plan.changed => ("connected", Some(Colour::Green), plan.file),
-            Ok(plan) if plan.file.exists() => ("not connected", None, plan.file),
-            Ok(plan) => ("not found", Some(Colour::Dim), plan.file),
-            Err(_) => {
-                let files = client.config_files(dirs);
-                let file = files.into_iter().next().unwrap_or_default();
-                ("unreadable", Some(Colour::Red), file)
+/// The change of one client's file.
+struct Change {
+    plan: Plan,
+    http: Option<HttpEntry>,
+    moving: Option<Moving>,
+}
+
+impl Change {
+    fn prepare(task: &Task<'_>, client: Client) -> Result<Self, Error> {
+        let Task {
+            home, dirs, args, ..
+        } = *task;
+        let mut gateway = task.gateway.clone();
+        let known = state(client, dirs, &gateway)?.connection;
+        let mut plan = if is_kept(task, client, known.as_ref())? {
+            plan_unchanged(client, dirs, &gateway)?
+        } else {
+            if args.http {
+                let address = http::address(home)?;
+                gateway.http = Some(http::placeholder(address, client, dirs));
+            }
+            plan_connect(client, dirs, &gateway)?
+        };
+        let has_token = |http: &HttpEntry| !plan.after.contains(&http.token);
+        if gateway.http.as_ref().is_some_and(has_token) {
+            let token = known.as_ref().and_then(Connection::token);
+            http::check_token(home, client, token, args.profile.as_deref())?;
+        }
+        let moving = args
+            .moves
+            .then(|| Moving::add(task, &mut plan))
+            .transpose()?;
+        Ok(Self {
+            plan,
+            http: gateway.http,
+            moving,
+        })
+    }
+
+    /// Shows the difference, without secrets, and what the user has to know about it.
+    fn show(&self) -> Result<(), Error> {
+        let plan = &self.plan;
+        if plan.changed {
+            let before = plan.before.as_deref();
+            let diff = difference(&plan.file, before, &plan.after, &|_| false)?;
+            print::difference(&diff)?;
+        }
+        for note in &plan.notes {
+            print::warn(note);
+        }
+        if !plan.changed {
+            print::say(&format!(
+                "{} already has the gateway in {}",
+                plan.client.title(),
+                plan.file.display()
+            ));
+        }
+        if let Some(moving) = &self.moving {
+            moving.show();
+        }
+        Ok(())
+    }
+
+    /// Changes the file.
+    fn carry_out(&mut self, task: &Task<'_>) -> Result<(), Error> {
+        let (home, plan) = (task.home, &mut self.plan);
+        let mut issued = None;
+        let new = self.http.as_ref();
+        if let Some(http) = new.filter(|http| plan.after.contains(&http.token)) {
+            let profile = task.args.profile.as_deref();
+            let (name, token) = token::issue_for(home, plan.client.name(), profile)?;
+            plan.after = plan.after.replace(&http.token, &token);
+            let all = token::read(home)?;
+            plan.token = token::find(&all, &token).map(|token| token.id().to_string());
+            issued = Some(name);
+        }
+        let applied = match apply(plan, &backups::folder(home)) {
+            Ok(applied) => applied,
+            Err(error) => {
+                // The first error is the one to report.
+                let _ = issued.map(|name| token::revoke(home, &name));
+                return Err(error.into());
             }
         };
-        table.row([
-            client.name().to_owned().into(),
-            Cell::coloured(state, colour),
-            short_path(&file.display().to_string()).into(),
-        ]);
-    }
-    table.print()?;
-    print::hint("add the gateway to a client with `switchboard connect CLIENT`");
-    Ok(())
-}
-
-/// Warns about servers that the client would have twice: its own, and the same ones behind the gateway.
-fn warn_of_doubles(home: &Home, client: Client, dirs: &Dirs) {
-    let Ok(config) = Config::load(home.config_file()) else {
-        return;
-    };
-    let found = switchboard_client_configs::read(client, dirs).unwrap_or_default();
-    let mut doubles: Vec<_> = found
-        .iter()
-        .flat_map(|found| &found.servers)
-        .filter(|server| config.servers.contains_key(&server.name))
-        .map(|server| format!("`{}`", server.name))
-        .collect();
-    doubles.sort();
-    doubles.dedup();
-    if !doubles.is_empty() {
-        print::warn(&format!(
-            "{} also starts {} without the gateway; remove {} there",
-            client.title(),
-            doubles.join(", "),
-            if doubles.len() == 1 { "it" } else { "them" }
-        ));
-    }
-}
-
-fn disconnect(
-    home: &Home,
-    client: Client,
-    dirs: &Dirs,
-    gateway: &GatewayEntry,
-    args: &Connect,
-) -> Result<(), Error> {
-    match undo(Which::Client(client), &backups::folder(home)) {
-        Ok(undone) => {
-            print::say(&undone.how.message(&undone.file));
-            print::say(&format!("restart {}", client.title()));
-            return Ok(());
+        if let Some(name) = issued {
+            print::say(&format!("created the token `{name}`"));
         }
-        // The user may have added the entry by hand.
-        Err(client_configs::Error::NothingToUndo { .. }) => {}
-        Err(error) => return Err(error.into()),
+        if let Some(file) = applied.written {
+            print::say(&format!("changed {}", file.display()));
+        }
+        if let Some(backup) = applied.backup {
+            print::say(&format!("a backup of the file is in {}", backup.display()));
+        }
+        Ok(())
     }
-    let plan = plan_disconnect(client, dirs, gateway)?;
-    if !plan.changed {
-        return Err(Error::new(format!(
-            "there is nothing to undo: {} has no entry `{}`",
-            plan.file.display(),
-            args.name
-        ))
-        .hint("if the entry has another name, pass it with --name"));
+
+    /// Warns about the client after its file was changed.
+    fn warn(&self, task: &Task<'_>) {
+        if self.moving.is_none() {
+            warn_of_doubles(task.home, self.plan.client, task.dirs);
+        }
+        if self.http.is_some() {
+            http::warn_of_readers(&self.plan);
+        }
     }
-    if carry_out(home, &plan, args)? {
-        print::say(&format!("restart {}", client.title()));
+
+    fn advise(&self) {
+        if let Some(moving) = &self.moving {
+            moving.advise(self.plan.client);
+        }
     }
-    Ok(())
 }
 
-/// Shows the plan, asks, and carries it out. Returns `true` if it was carried out.
-fn carry_out(home: &Home, plan: &Plan, args: &Connect) -> Result<bool, Error> {
-    let before = plan.before.as_deref();
-    let diff = difference(&plan.file, before, &plan.after, &|_| false)?;
-    print::difference(&diff)?;
-    notes(plan);
-    if args.dry_run {
+/// Tests if the entry of a client stays as it is: `--move` alone only removes servers.
+fn is_kept(
+    task: &Task<'_>,
+    client: Client,
+    connection: Option<&Connection>,
+) -> Result<bool, Error> {
+    let args = task.args;
+    let Some(connection) =
+        connection.filter(|_| args.moves && !args.http && args.profile.is_none())
+    else {
         return Ok(false);
-    }
-    CHANGE.agree(args.yes, &format!("Change {}?", plan.file.display()))?;
-    let applied = apply(plan, &backups::folder(home))?;
-    if let Some(file) = applied.written {
-        print::say(&format!("changed {}", file.display()));
-    }
-    if let Some(backup) = applied.backup {
-        print::say(&format!("a backup of the file is in {}", backup.display()));
-    }
-    Ok(true)
-}
-
-fn notes(plan: &Plan) {
-    for note in &plan.notes {
-        print::warn(note);
+    };
+    match connection.reach {
+        Reach::Http(_) => {
+            http::check_token(task.home, client, connection.token(), None)?;
+            Ok(true)
+        }
+        Reach::Stdio(_) if connection.has_place_of(task.gateway) => Ok(true),
+        Reach::Stdio(_) if args.all => {
+            let message = "it is connected to another gateway";
+            let hint = format!("to use this gateway, run `switchboard connect {client}`");
+            Err(Error::new(message).hint(hint))
+        }
+        Reach::Stdio(_) => Ok(false),
     }
 }
 

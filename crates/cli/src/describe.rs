@@ -5,7 +5,7 @@ use std::{fmt::Write as _, io};
 use clap::Args;
 use switchboard_catalog::escape;
 use switchboard_config::Home;
-use switchboard_rest::tools::{Tool, Tools};
+use switchboard_rest::tools::{Overridden, Tool, Tools};
 use switchboard_schema::outline;
 use switchboard_terminal::visible::{visible, visible_line};
 use switchboard_terminal::{
@@ -23,7 +23,7 @@ pub struct Describe {
     /// Tool, as shown by `switchboard tools`
     #[arg(value_name = "SERVER:TOOL")]
     tool: String,
-    /// Print the definition as the server sent it
+    /// Print the definition that clients see
     #[arg(long)]
     json: bool,
 }
@@ -114,12 +114,43 @@ fn page(tool: &Tool) -> String {
     if !hints.is_empty() {
         let _ = writeln!(
             page,
-            "\naccording to its server, the tool {}",
+            "\naccording to its {}, the tool {}",
+            if tool.overridden.is_some() {
+                "definition"
+            } else {
+                "server"
+            },
             hints.join(", ")
         );
     }
+    if let Some(overridden) = &tool.overridden {
+        let _ = write!(page, "\noverride\n{}", indented(&changes(tool, overridden)));
+    }
     let _ = writeln!(page, "\nexample\n  {}", example(tool));
     page
+}
+
+/// The effect of an override, next to what the server sent.
+fn changes(tool: &Tool, overridden: &Overridden) -> String {
+    let own = |member: &str| overridden.definition.member(member);
+    let mut lines = vec![format!("name at the server: {}", visible_line(&tool.tool))];
+    if own("description") != tool.definition.member("description") {
+        let own = own("description").and_then(|own| own.to_text());
+        let own = own.map_or_else(|| "none".to_owned(), |own| visible_line(own.trim()));
+        lines.push(format!("description at the server: {own}"));
+    }
+    if own("annotations") != tool.definition.member("annotations") {
+        let own = own("annotations").map_or_else(|| "none".to_owned(), |own| own.to_string());
+        lines.push(format!("annotations at the server: {}", visible_line(&own)));
+    }
+    for (name, value) in overridden.fixed.members().unwrap_or_default() {
+        let line = format!("fixed argument: {name} = {}", value.as_str());
+        lines.push(visible_line(&line));
+    }
+    for name in &overridden.hidden {
+        lines.push(format!("hidden argument: {}", visible_line(name)));
+    }
+    lines.join("\n")
 }
 
 fn indented(text: &str) -> String {

@@ -111,7 +111,7 @@ pub fn run(home: &Home, args: &Doctor) -> Result<(), Error> {
     let mut findings = place::look(home, gateway.is_running());
     let config = gateway.check(home, &mut findings);
     if let Some(config) = config {
-        findings.extend(profiles::look(&config));
+        findings.extend(profiles::look(&config, gateway.tools()));
         findings.extend(tokens::look(home, &config));
         findings.extend(servers::look(home, &config, gateway.status()));
     }

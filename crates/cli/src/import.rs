@@ -177,7 +177,10 @@ pub fn run(home: &Home, place: &place::Place, args: &Import) -> Result<(), Error
     } else {
         learning::learn(home, place, &names)
     };
-    print::hint("add the gateway to a client with `switchboard connect CLIENT`");
+    print::hint(
+        "connect a client with `switchboard connect CLIENT --move`, which also removes these servers from its own \
+         configuration",
+    );
     learnt
 }
 
@@ -380,7 +383,9 @@ fn agree_to_projects(found: &mut [Found], yes: bool) -> Result<(), Error> {
 /// Prints everything that a server of a repository starts, reaches and gets. None of it is a secret of the
 /// user, and a masked value could hide code. The notes of the server are printed here, and not again.
 fn describe(server: &mut Imported, file: &str) {
-    let Imported { name, entry, notes } = server;
+    let Imported {
+        name, entry, notes, ..
+    } = server;
     let config = alone(name, entry);
     // A line of the file must not look like a line of this program.
     let say = |text: String| print::say(&folded(&visible_line(&text)));
@@ -437,7 +442,7 @@ fn started(entry: &Value) -> String {
 }
 
 /// A configuration with this server only; empty if the entry is invalid.
-fn alone(name: &str, entry: &Value) -> Config {
+pub(super) fn alone(name: &str, entry: &Value) -> Config {
     let text = json!({"mcpServers": {name: entry}}).to_string();
     switchboard_config::parse(&text, "").unwrap_or_default()
 }
@@ -491,7 +496,8 @@ impl Merge {
             || found.file.display().to_string(),
             |client| client.title().to_owned(),
         );
-        for note in &found.notes {
+        let skipped = found.skipped.iter().map(ToString::to_string);
+        for note in skipped.chain(found.notes.iter().cloned()) {
             self.notes.push(format!("{owner}: {note}"));
         }
         for server in &found.servers {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use switchboard_config::{CommandLine, Environment, Server, Transport, parse};
+use switchboard_config::{Because, CommandLine, Environment, Server, Sharing, Transport, parse};
 use switchboard_wire::with_hint;
 
 /// The program as written to the configuration: a path relative to the current directory becomes absolute.
@@ -29,9 +29,12 @@ pub(super) fn absolute(path: &str) -> String {
 /// Hints about a server that was added, given the text of a configuration that contains it.
 pub(super) fn hints(config: &str, name: &str) -> Vec<String> {
     let config = parse(config, "").unwrap_or_default();
-    let transport = config.servers.get(name).map(|server| &server.transport);
-    let Some(Transport::Command(line)) = transport else {
+    let Some(server) = config.servers.get(name) else {
         return Vec::new();
+    };
+    let mut hints: Vec<_> = sharing(server).into_iter().collect();
+    let Transport::Command(line) = &server.transport else {
+        return hints;
     };
     let relative = relative_argument(line).map(|arg| {
         format!(
@@ -40,7 +43,22 @@ pub(super) fn hints(config: &str, name: &str) -> Vec<String> {
         )
     });
     let missed = missed(line).map(|(message, fix)| with_hint(message, Some(fix)));
-    missed.into_iter().chain(relative).collect()
+    hints.extend(missed.into_iter().chain(relative));
+    hints
+}
+
+/// The callers that share a process, if the gateway chose that.
+fn sharing(server: &Server) -> Option<String> {
+    let (sharing, because) = server.sharing();
+    let whose = match sharing {
+        _ if because == Because::Configured => return None,
+        Sharing::All => return None,
+        Sharing::Project => "each directory that clients work in",
+        Sharing::Client => "each client",
+    };
+    Some(format!(
+        "{because}, so {whose} gets a process of its own; --share sets another way"
+    ))
 }
 
 /// Hints about a server that is imported from a client.

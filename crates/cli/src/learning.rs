@@ -182,6 +182,8 @@ enum Outcome {
     Off,
     /// The user has to approve the start first.
     Held,
+    /// It needs the directory of a client.
+    OnDemand,
     Learnt {
         tools: u64,
         /// Tools and other definitions that are held for approval.
@@ -262,6 +264,9 @@ fn look(link: &Link, listed: &Server) -> Result<Option<Outcome>, Error> {
             is_whole: server.failed_lists.is_empty(),
         }));
     }
+    if server.sharing == "project" && server.health.state == "idle" {
+        return Ok(Some(Outcome::OnDemand));
+    }
     // A restarting server keeps the reason of its last failure.
     Ok(server.health.reason.map(|reason| Outcome::Failed {
         reason,
@@ -279,6 +284,12 @@ impl Outcome {
                 print::say(&format!("`{name}` is held until you approve it"));
                 print::hint(&format!(
                     "review and approve it with `switchboard trust approve {name}`"
+                ));
+                true
+            }
+            Self::OnDemand => {
+                print::say(&format!(
+                    "`{name}` starts when a client that works in a project directory uses it; its tools are listed then"
                 ));
                 true
             }
@@ -482,7 +493,7 @@ mod tests {
         let told: Vec<_> = told
             .into_iter()
             .map(|(name, outcome)| match outcome {
-                Outcome::Off | Outcome::Held => format!("{name} off"),
+                Outcome::Off | Outcome::Held | Outcome::OnDemand => format!("{name} off"),
                 Outcome::Learnt { tools, .. } => format!("{name} {tools}"),
                 Outcome::Failed { reason, action } => format!("{name} {reason} {action:?}"),
             })

@@ -14,6 +14,7 @@ use switchboard_rest::{
 use switchboard_terminal::{
     error::Error,
     print::{self, Cell, Table},
+    visible::visible_line,
 };
 use switchboard_wire::Raw;
 
@@ -96,6 +97,21 @@ pub(super) fn table(servers: &[Server], reasons: bool) -> Table {
         if reasons {
             for note in words::notes(server) {
                 table.note(&note);
+            }
+        }
+        for instance in &server.instances {
+            table.row([
+                format!("  {}/{}", server.name, instance.number).into(),
+                Cell::coloured(
+                    &instance.health.state,
+                    words::colour_of(&instance.health.state),
+                ),
+                String::new().into(),
+                String::new().into(),
+                visible_line(&short_path(&words::callers(instance))).into(),
+            ]);
+            if let Some(reason) = instance.health.reason.as_ref().filter(|_| reasons) {
+                table.note(reason);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! `switchboard logs`: the standard error of a server, and the gateway's notes about it.
 
 use std::{
+    fmt::Write as _,
     fs::File,
     io::{self, Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
@@ -8,10 +9,14 @@ use std::{
 
 use clap::Args;
 use serde_json::{Value, json};
+use switchboard_base::log_marks::is_of;
 use switchboard_config::{EditError, Home};
 use switchboard_terminal::{error::Error, print};
 
-use super::config_file::{ConfigFile, cannot};
+use super::{
+    config_file::{ConfigFile, cannot},
+    servers::{address, parts},
+};
 use crate::link::{Link, no_gateway};
 
 /// The most bytes of a file that are read, from its end.
@@ -22,7 +27,7 @@ const TAIL_BYTES: u64 = 8 * 1024 * 1024;
 /// The log contains the standard error of the server and the gateway's messages about it.
 #[derive(Debug, Args)]
 pub struct Logs {
-    /// Name of the server, as shown by `switchboard list`
+    /// Name of the server, as shown by `switchboard list`; NAME/NUMBER for one of its processes
     name: String,
     /// Keep printing new lines
     #[arg(long, short)]
@@ -37,12 +42,12 @@ pub struct Logs {
 
 /// Runs the command.
 pub fn run(home: &Home, args: &Logs) -> Result<(), Error> {
+    let (name, instance) = parts(&args.name)?;
     let link = Link::find(home)?;
-    let path = format!(
-        "/api/v1/servers/{}/logs?lines={}",
-        switchboard_catalog::escape(&args.name),
-        args.lines
-    );
+    let mut path = format!("{}/logs?lines={}", address(name), args.lines);
+    if let Some(number) = instance {
+        let _ = write!(path, "&instance={number}");
+    }
     if let (Some(link), true) = (&link, args.follow) {
         return link.follow(&format!("{path}&follow=true"), |line| {
             print::text(&format!("{line}\n"))
@@ -50,7 +55,7 @@ pub fn run(home: &Home, args: &Logs) -> Result<(), Error> {
     }
     let lines = match &link {
         Some(link) => from_gateway(link, &path)?,
-        None => from_file(home, &args.name, args.lines)?,
+        None => from_file(home, name, instance, args.lines)?,
     };
     if args.json {
         return print::json(&json!({"lines": lines}));
@@ -73,9 +78,15 @@ fn from_gateway(link: &Link, path: &str) -> Result<Vec<String>, Error> {
     Ok(lines.map(str::to_owned).collect())
 }
 
-fn from_file(home: &Home, name: &str, count: usize) -> Result<Vec<String>, Error> {
+fn from_file(
+    home: &Home,
+    name: &str,
+    instance: Option<u64>,
+    count: usize,
+) -> Result<Vec<String>, Error> {
+    let is_wanted = |line: &str| instance.is_none_or(|number| is_of(line, number));
     let file = home.log_of(name);
-    let Some(mut lines) = tail(&file, count)? else {
+    let Some(mut lines) = tail(&file, count, &is_wanted)? else {
         let config = ConfigFile::read(home)?.config()?;
         if config.servers.contains_key(name) {
             return Ok(Vec::new());
@@ -85,15 +96,19 @@ fn from_file(home: &Home, name: &str, count: usize) -> Result<Vec<String>, Error
     };
     if lines.len() < count {
         let before = PathBuf::from(format!("{}.1", file.display()));
-        let mut all = tail(&before, count - lines.len())?.unwrap_or_default();
+        let mut all = tail(&before, count - lines.len(), &is_wanted)?.unwrap_or_default();
         all.append(&mut lines);
         lines = all;
     }
     Ok(lines)
 }
 
-/// The last lines of a file, if it exists.
-fn tail(path: &Path, count: usize) -> Result<Option<Vec<String>>, Error> {
+/// The last lines of a file that are wanted, if it exists.
+fn tail(
+    path: &Path,
+    count: usize,
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> Result<Option<Vec<String>>, Error> {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -108,7 +123,7 @@ fn tail(path: &Path, count: usize) -> Result<Option<Vec<String>>, Error> {
         Err(error) => return Err(cannot("read", path, &error)),
     };
     let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<_> = text.lines().collect();
+    let lines: Vec<_> = text.lines().filter(|line| is_wanted(line)).collect();
     let from = lines.len().saturating_sub(count);
     Ok(Some(
         lines[from..].iter().map(|&line| line.to_owned()).collect(),

@@ -67,6 +67,9 @@ pub struct Add {
     /// When to start the server: on first use (lazy) or with the gateway (eager)
     #[arg(long, value_name = "WHEN")]
     start: Option<Start>,
+    /// Callers that share a process of the server
+    #[arg(long, value_name = "CALLERS")]
+    share: Option<Share>,
     /// When to show its tools to agents; see `switchboard trust`
     #[arg(long, value_name = "WHEN")]
     trust: Option<Trust>,
@@ -117,11 +120,33 @@ pub struct Started {
     no_wait: bool,
 }
 
+/// The server or process to restart.
+#[derive(Debug, Args)]
+pub struct Restarted {
+    /// Name of the server, as shown by `switchboard list`; NAME/NUMBER for one of its processes
+    name: String,
+    /// Do not wait for the server to start
+    #[arg(long)]
+    no_wait: bool,
+}
+
 /// The server to change.
 #[derive(Debug, Args)]
 pub struct Named {
     /// Name of the server, as shown by `switchboard list`
     name: String,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Share {
+    /// As its entry and the known servers suggest
+    Auto,
+    /// All of them
+    All,
+    /// The ones that work in one directory
+    Project,
+    /// None: each client has its own
+    Client,
 }
 
 /// The note on a server that has the name of the built-in memory.
@@ -224,12 +249,28 @@ pub fn disable(home: &Home, args: &Named) -> Result<(), Error> {
 }
 
 /// Restarts a server.
-pub fn restart(home: &Home, place: &Place, args: &Started) -> Result<(), Error> {
-    let name = &args.name;
+pub fn restart(home: &Home, place: &Place, args: &Restarted) -> Result<(), Error> {
+    let (name, instance) = parts(&args.name)?;
     let Some(link) = Link::find_staying(home)? else {
-        return try_start(home, place, args);
+        if instance.is_some() || args.no_wait {
+            return Err(no_gateway(home).hint("start one with `switchboard serve`"));
+        }
+        return try_start(home, place, &args.name);
     };
-    link.post(&format!("{}/restart", address(name)), None)?;
+    let query = instance.map(|number| format!("?instance={number}"));
+    let query = query.unwrap_or_default();
+    link.post(&format!("{}/restart{query}", address(name)), None)?;
+    let server: switchboard_rest::servers::Server = link.get(&address(name))?;
+    if server.sharing != "all" {
+        match instance {
+            Some(_) => print::say(&format!("restarted `{}`", args.name)),
+            None => print::say(&format!(
+                "stopped the processes of `{name}`; each starts again when it is used"
+            )),
+        }
+        return Ok(());
+    }
+    let name = &args.name;
     if args.no_wait {
         print::say(&format!("restarting `{name}`"));
         return Ok(());
@@ -238,11 +279,7 @@ pub fn restart(home: &Home, place: &Place, args: &Started) -> Result<(), Error> 
 }
 
 /// Without a gateway there is nothing to restart, but the command can check that the server starts.
-fn try_start(home: &Home, place: &Place, args: &Started) -> Result<(), Error> {
-    let name = &args.name;
-    if args.no_wait {
-        return Err(no_gateway(home).hint("start one with `switchboard serve`"));
-    }
+fn try_start(home: &Home, place: &Place, name: &String) -> Result<(), Error> {
     let config = ConfigFile::read(home)?.config()?;
     match config.servers.get(name) {
         Some(server) if server.enabled => learning::start_alone(home, place, name),
@@ -299,6 +336,18 @@ fn switch(home: &Home, name: &str, to: Switch) -> Result<(), Error> {
         format!("`{name}` is already {done}")
     });
     Ok(())
+}
+
+/// The server and the number of `NAME` or `NAME/NUMBER`. A name has no slash.
+pub(super) fn parts(name: &str) -> Result<(&str, Option<u64>), Error> {
+    let Some((server, number)) = name.split_once('/') else {
+        return Ok((name, None));
+    };
+    let number = number.parse().map_err(|_| {
+        Error::usage(format!("`{number}` is not the number of a process"))
+            .hint("`switchboard list` shows the processes as NAME/NUMBER")
+    })?;
+    Ok((server, Some(number)))
 }
 
 pub(super) fn address(name: &str) -> String {
@@ -360,6 +409,15 @@ fn entry(args: &Add) -> Result<Value, Error> {
             Start::Eager => "eager",
         };
         put("start", start.into());
+    }
+    if let Some(share) = args.share {
+        let share = match share {
+            Share::Auto => "auto",
+            Share::All => "all",
+            Share::Project => "project",
+            Share::Client => "client",
+        };
+        put("share", share.into());
     }
     if let Some(trust) = args.trust {
         let trust = match trust {

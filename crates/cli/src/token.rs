@@ -1,6 +1,7 @@
 //! `switchboard token`: credentials for clients over HTTP and for scripts.
 
 use std::{
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -9,6 +10,7 @@ use clap::{Args, Subcommand, builder::PossibleValuesParser};
 use serde_json::json;
 use switchboard_base::{
     audit::{Actor, Audit, Event},
+    project::real_dir,
     tokens::{details, shown},
 };
 use switchboard_config::{Config, Home, shell_word};
@@ -24,7 +26,7 @@ use switchboard_tokens::{self as tokens, New, Right, Rights, TokenError};
 use switchboard_wire::Raw;
 use tokio::time::timeout;
 
-use super::times::{local, seconds};
+use super::times::{local, seconds, span};
 use crate::link::Link;
 
 /// Create, list, revoke and rotate tokens for clients over HTTP.
@@ -44,6 +46,7 @@ Examples:
   switchboard token create laptop                          call tools of all servers
   switchboard token create ci --profile review --expires 30d
   switchboard token create bot --server files --server github
+  switchboard token create web --project ~/src/shop        servers see this directory as the project
   switchboard token create phone --right approve           decide requests, call nothing")]
     Create(Create),
     /// List the tokens, with their last use
@@ -90,6 +93,9 @@ struct Create {
     /// Server that it may use (repeatable) [default: all]
     #[arg(long = "server", value_name = "NAME")]
     servers: Vec<String>,
+    /// Directory that its clients work in, for servers whose entry has `${project}` or `"share": "project"`
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
     /// Right that it gives (repeatable): `call` tools over MCP, `approve` requests, `admin` everything else
     /// [default: call]
     #[arg(
@@ -127,15 +133,55 @@ fn create(home: &Home, args: &Create) -> Result<(), Error> {
         },
         profile: args.profile.clone(),
         servers: args.servers.clone(),
+        project: args.project.as_deref().map(project).transpose()?,
         lifetime: args.expires.map(Duration::from_secs),
     };
     let token = issue(home, new)?;
     print::data(&format!("{token}\n"))?;
+    if let Some(seconds) = args.expires {
+        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+        print::say(&format!("the token expires in {}", span(seconds)));
+    }
     print::hint(&format!(
         "this is the only time that it is shown; `switchboard token revoke {}` revokes it",
         shell_word(&args.name)
     ));
     Ok(())
+}
+
+/// The path of an existing directory, without symbolic links.
+fn project(path: &Path) -> Result<String, Error> {
+    let found = real_dir(&std::path::absolute(path).unwrap_or(path.into()));
+    found.ok_or_else(|| {
+        Error::new(format!("there is no directory `{}`", path.display()))
+            .hint("name an existing directory")
+    })
+}
+
+/// Creates a token for a client, held to a profile if there is one. Returns its name and the token.
+pub(super) fn issue_for(
+    home: &Home,
+    client: &str,
+    profile: Option<&str>,
+) -> Result<(String, String), Error> {
+    let all = read(home)?;
+    let is_free = |name: &String| all.iter().all(|token| token.name != *name);
+    let numbered = (2..).map(|number: u32| format!("{client}-{number}"));
+    let mut names = std::iter::once(client.to_owned()).chain(numbered);
+    // The number of tokens is limited, so one of the names is free.
+    let name = names.find(is_free).unwrap_or_default();
+    let new = New {
+        profile: profile.map(str::to_owned),
+        ..New::named(&name)
+    };
+    let token = issue(home, new)?;
+    Ok((name, token))
+}
+
+/// The entry of a token; `None` if it is not one of this gateway.
+pub(super) fn find<'a>(all: &'a tokens::Tokens, token: &str) -> Option<&'a tokens::Token> {
+    // An expired token is still one of this gateway.
+    tokens::check(token, |id| all.get(id), SystemTime::UNIX_EPOCH).ok()
 }
 
 /// Creates a token, and returns it.
@@ -145,6 +191,7 @@ fn issue(home: &Home, new: New) -> Result<String, Error> {
             rights: Some(new.rights.iter().map(|right| right.to_string()).collect()),
             profile: new.profile,
             servers: Some(new.servers),
+            project: new.project,
             expires_in_seconds: new.lifetime.map(|life| life.as_secs()),
             name: new.name,
         };
@@ -193,7 +240,13 @@ fn list(home: &Home, as_json: bool) -> Result<(), Error> {
     for token in tokens {
         let rights: Vec<_> = token.rights.iter().map(|right| &**right).collect();
         let profile = token.profile.map(|profile| format!("profile {profile}"));
-        let held: Vec<_> = profile.into_iter().chain(token.servers).collect();
+        let servers = match &*token.servers {
+            [] => None,
+            [server] => Some(format!("server {server}")),
+            servers => Some(format!("servers {}", servers.join(", "))),
+        };
+        let project = token.project.map(|project| format!("project {project}"));
+        let held: Vec<_> = profile.into_iter().chain(servers).chain(project).collect();
         let expires = match &token.expires_at {
             Some(_) if token.is_expired => "expired".to_owned(),
             Some(time) => local(time),
@@ -203,9 +256,9 @@ fn list(home: &Home, as_json: bool) -> Result<(), Error> {
             token.name,
             rights.join(", "),
             if held.is_empty() {
-                "everything".to_owned()
+                "–".to_owned()
             } else {
-                visible_line(&held.join(", "))
+                visible_line(&held.join("; "))
             },
             expires,
             token
@@ -219,7 +272,8 @@ fn list(home: &Home, as_json: bool) -> Result<(), Error> {
     table.print()
 }
 
-fn revoke(home: &Home, name: &str) -> Result<(), Error> {
+/// Revokes a token.
+pub(super) fn revoke(home: &Home, name: &str) -> Result<(), Error> {
     if let Some(link) = Link::find_staying(home)? {
         link.delete(&address(name))?;
     } else {
@@ -240,7 +294,9 @@ fn rotate(home: &Home, name: &str) -> Result<(), Error> {
         without_gateway(home, ("token-rotated", name, json!({})), change)?
     };
     print::data(&format!("{token}\n"))?;
-    print::hint("the old token is rejected from now on; give the new one to its client");
+    print::hint(
+        "the old token is rejected from now on; give the new one to its client, or run `switchboard connect CLIENT --undo` and connect it again",
+    );
     Ok(())
 }
 

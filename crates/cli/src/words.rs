@@ -1,6 +1,6 @@
 //! Servers and numbers in words.
 
-use switchboard_rest::servers::{FailedList, Server};
+use switchboard_rest::servers::{FailedList, Instance, Server};
 use switchboard_terminal::print::Colour;
 
 use super::times::local;
@@ -44,9 +44,23 @@ pub(super) fn is_down(server: &Server) -> bool {
     matches!(&*server.health.state, "parked" | "retrying")
 }
 
+/// The callers of an instance.
+pub(super) fn callers(instance: &Instance) -> String {
+    match (&instance.client, &instance.project) {
+        (Some(client), Some(project)) => format!("{client} in {project}"),
+        (Some(client), None) => client.clone(),
+        (None, project) => format!("in {}", project.as_deref().unwrap_or_default()),
+    }
+}
+
 /// The colour of a server's state.
 pub(super) fn colour(server: &Server) -> Option<Colour> {
-    match &*server.health.state {
+    colour_of(&server.health.state)
+}
+
+/// The colour of a state.
+pub(super) fn colour_of(state: &str) -> Option<Colour> {
+    match state {
         "ready" => Some(Colour::Green),
         "parked" => Some(Colour::Red),
         "retrying" => Some(Colour::Yellow),

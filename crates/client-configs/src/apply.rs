@@ -34,6 +34,12 @@ pub(crate) struct Manifest {
     pub(crate) file: PathBuf,
     /// File name of the backup beside the manifest; `None` if the file did not exist.
     pub(crate) backup: Option<String>,
+    /// The ID of the token that was created for the entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token: Option<String>,
+    /// The places of the servers that were removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) moved: Vec<Vec<String>>,
     /// Fingerprint of the text after the change, to detect later changes.
     pub(crate) after: Fingerprint,
 }
@@ -79,6 +85,8 @@ fn keep(plan: &Plan, file: &Path, backups: &Path) -> Result<Option<PathBuf>, Err
         program: plan.gateway.program.clone(),
         file: file.to_owned(),
         backup: backup.clone(),
+        token: plan.token.clone(),
+        moved: plan.moved.clone(),
         after: Fingerprint::of(&plan.after),
     };
     let note = backups.join(format!("{id}.json"));
@@ -86,19 +94,17 @@ fn keep(plan: &Plan, file: &Path, backups: &Path) -> Result<Option<PathBuf>, Err
         file: note.clone(),
         source,
     })?;
-    files::write_new(&note, &text, None).map_err(Error::io("write", &note))?;
+    files::write_new(&note, &text).map_err(Error::io("write", &note))?;
     Ok(backup.map(|name| backups.join(name)))
 }
 
-/// Copies a text to the backup folder, with the permissions of its file.
+/// Copies the text of a file to the backup folder. Only the user can read the copy, because a server that was
+/// moved leaves its keys there.
 pub(crate) fn copy(text: &str, file: &Path, backups: &Path, id: &str) -> Result<String, Error> {
-    let permissions = fs::metadata(file)
-        .ok()
-        .map(|metadata| metadata.permissions());
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let name = format!("{id}-{}", name.trim_start_matches('.'));
     let copy = backups.join(&name);
-    files::write_new(&copy, text, permissions).map_err(Error::io("write", &copy))?;
+    files::write_new(&copy, text).map_err(Error::io("write", &copy))?;
     Ok(name)
 }
 

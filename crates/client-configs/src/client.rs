@@ -66,6 +66,11 @@ impl Client {
         }
     }
 
+    /// Returns `true` if its configuration can have servers over HTTP with a token.
+    pub fn connects_over_http(self) -> bool {
+        self.http_entry("", "").is_some()
+    }
+
     /// The possible locations of its configuration: first the user's own, in order of likelihood, then
     /// that of the project in the current folder.
     pub fn config_files(self, dirs: &Dirs) -> Vec<PathBuf> {

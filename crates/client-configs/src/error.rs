@@ -31,6 +31,24 @@ pub enum Error {
         /// The possible locations of its files.
         looked: Vec<PathBuf>,
     },
+    /// The client cannot connect over HTTP with a token.
+    #[error("{} has no servers over HTTP in its configuration", client.title())]
+    NoHttp {
+        /// The client.
+        client: Client,
+    },
+    /// The client is connected in the other way.
+    #[error(
+        "{} is connected {} already",
+        client.title(),
+        if *over_http { "over HTTP" } else { "without HTTP" }
+    )]
+    OtherTransport {
+        /// The client.
+        client: Client,
+        /// Its entry is one over HTTP.
+        over_http: bool,
+    },
     /// A file cannot be read or written.
     #[error("cannot {doing} {}", file.display())]
     Io {
@@ -93,7 +111,7 @@ pub enum Error {
         client: Option<Client>,
     },
     /// The file has changed since, so its change cannot be undone.
-    #[error("{} has changed since the gateway was removed from it", file.display())]
+    #[error("{} has changed since, so the change cannot be undone", file.display())]
     CannotUndo {
         /// The file.
         file: PathBuf,
@@ -134,6 +152,10 @@ impl Error {
             Self::NoHome => "set HOME".into(),
             Self::NotConfigured { looked, .. } => format!("looked for {}", Paths(looked)).into(),
             Self::Unfit { fix, .. } => (*fix)?.into(),
+            Self::NoHttp { .. } => "connect it without --http".into(),
+            Self::OtherTransport { client, .. } => {
+                format!("run `switchboard connect {client} --undo` first").into()
+            }
             Self::NameTaken { .. } => "choose another name for the gateway with --name".into(),
             Self::Changed { .. } => "review the new diff and try again".into(),
             Self::CannotUndo { backup, .. } => {
@@ -148,14 +170,17 @@ impl Error {
     /// The kind of this error.
     pub const fn kind(&self) -> ErrorKind {
         match self {
-            Self::UnknownClient { .. } | Self::Gateway { .. } => ErrorKind::Usage,
+            Self::UnknownClient { .. } | Self::NoHttp { .. } | Self::Gateway { .. } => {
+                ErrorKind::Usage
+            }
             Self::NotConfigured { .. } | Self::NothingToUndo { .. } => ErrorKind::NotFound,
             Self::Unfit { .. } | Self::Syntax { .. } | Self::Manifest { .. } => {
                 ErrorKind::Malformed
             }
-            Self::NameTaken { .. } | Self::Changed { .. } | Self::CannotUndo { .. } => {
-                ErrorKind::Conflict
-            }
+            Self::NameTaken { .. }
+            | Self::OtherTransport { .. }
+            | Self::Changed { .. }
+            | Self::CannotUndo { .. } => ErrorKind::Conflict,
             Self::NoHome | Self::Io { .. } => ErrorKind::System,
         }
     }

@@ -1,6 +1,6 @@
 //! Bounded reads and atomic replacement of files.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
@@ -44,13 +44,10 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Error> {
     switchboard_files::replace(path, text.as_bytes(), Mode::Keep).map_err(Error::io("write", path))
 }
 
-/// Writes a file that must not exist yet, with the mode of another file if one is given.
-pub(crate) fn write_new(path: &Path, text: &str, like: Option<Permissions>) -> io::Result<()> {
+/// Writes a file that must not exist yet, readable by its owner only.
+pub(crate) fn write_new(path: &Path, text: &str) -> io::Result<()> {
     let mut draft = Draft::beside(path)?;
     draft.write_all(text.as_bytes())?;
-    if let Some(permissions) = like {
-        draft.set_permissions(permissions)?;
-    }
     draft.place_new()
 }
 

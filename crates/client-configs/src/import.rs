@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::client::Client;
-use crate::variables::{Translator, Variables, env, is_name};
+use crate::variables::{PROJECT, Translator, Variables, env, is_name};
 
 /// The longest timeout that is carried over: one day.
 const LONGEST_MS: f64 = 86_400_000.0;
@@ -23,9 +23,21 @@ pub struct Imported {
     pub entry: Value,
     /// Notes on parts that could not be carried over or that need the user's attention.
     pub notes: Vec<String>,
+    /// The first of the notes on a part that starts or reaches the server and has no counterpart in the entry.
+    pub gap: Option<String>,
+    /// The keys that lead to it in the file. Claude Code may have the same server in several projects.
+    pub(crate) places: Vec<Vec<String>>,
 }
 
+/// The beginning of every token of a gateway.
+const TOKEN_PREFIX: &str = "swb_";
+
 impl Imported {
+    /// Tests if the client uses the server.
+    pub fn is_enabled(&self) -> bool {
+        self.entry.get("enabled") != Some(&json!(false))
+    }
+
     /// The program and its arguments, for a server that is a program.
     pub(crate) fn command(&self) -> Option<(&str, Vec<&str>)> {
         let program = self.entry.get("command")?.as_str()?;
@@ -34,13 +46,29 @@ impl Imported {
         Some((program, args.collect()))
     }
 
-    /// Tests if the entry is the gateway itself: a Switchboard that serves on its standard input.
+    /// The token that the entry sends, if it is one for a gateway on this machine.
+    pub(crate) fn token(&self) -> Option<&str> {
+        let url = self.entry.get("url")?.as_str()?;
+        let host = url.strip_prefix("http://")?;
+        let is_local = ["127.", "[::1]", "localhost"];
+        is_local.iter().find(|local| host.starts_with(**local))?;
+        let headers = self.entry.get("headers")?.as_object()?;
+        let mut headers = headers.iter();
+        let is_it = |name: &str| name.eq_ignore_ascii_case("authorization");
+        let (_, value) = headers.find(|(name, _)| is_it(name))?;
+        let token = value.as_str()?.strip_prefix("Bearer ")?;
+        token.starts_with(TOKEN_PREFIX).then_some(token)
+    }
+
+    /// Tests if the entry is the gateway itself: a Switchboard that serves on its standard input, or one that the
+    /// client reaches over HTTP with a token.
     pub(crate) fn is_gateway(&self) -> bool {
-        self.command().is_some_and(|(program, args)| {
-            let file = program.rsplit(['/', '\\']).next().unwrap_or(program);
-            let stem = file.strip_suffix(".exe").unwrap_or(file);
-            stem.eq_ignore_ascii_case("switchboard") && args.contains(&"stdio")
-        })
+        self.token().is_some()
+            || self.command().is_some_and(|(program, args)| {
+                let file = program.rsplit(['/', '\\']).next().unwrap_or(program);
+                let stem = file.strip_suffix(".exe").unwrap_or(file);
+                stem.eq_ignore_ascii_case("switchboard") && args.contains(&"stdio")
+            })
     }
 }
 
@@ -63,6 +91,7 @@ pub(crate) fn import(
             variables: client.map_or(Variables::Any, Client::variables),
             owner: owner.map(str::to_owned),
             notes: Vec::new(),
+            gap: None,
         },
     };
     reader.transport()?;
@@ -72,7 +101,47 @@ pub(crate) fn import(
         name: name.to_owned(),
         entry: Value::Object(reader.entry),
         notes: reader.translator.notes,
+        gap: reader.translator.gap,
+        places: Vec::new(),
     })
+}
+
+impl Imported {
+    /// Makes the entry of a server that the client starts in each project. The path of its only project, if it has
+    /// one, becomes that of any.
+    pub(crate) fn share_in_projects(&mut self, project: Option<&str>) {
+        if let Some(project) = project {
+            generalise(&mut self.entry, project);
+        }
+        if let Some(entry) = self.entry.as_object_mut() {
+            entry.insert("share".to_owned(), "project".into());
+        }
+    }
+}
+
+/// Replaces the path of a project in all strings that are the path, or begin with it, also after `=`.
+fn generalise(value: &mut Value, project: &str) {
+    match value {
+        Value::String(text) => {
+            let (option, path) = match text.split_once('=') {
+                Some((option, path)) if !option.contains('/') => (Some(option), path),
+                _ => (None, text.as_str()),
+            };
+            let rest = path.strip_prefix(project.trim_end_matches('/'));
+            let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) else {
+                return;
+            };
+            *text = match option {
+                None => format!("{PROJECT}{rest}"),
+                Some(option) => format!("{option}={PROJECT}{rest}"),
+            };
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| generalise(item, project)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|item| generalise(item, project)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// Converts an entry. It removes each member that it has understood.
@@ -170,7 +239,7 @@ impl Reader {
         if self.members.remove("envFile").is_some() {
             let note = "its `envFile` is not imported; copy the variables that it needs to `env`"
                 .to_owned();
-            self.note(note);
+            self.translator.lose(note);
         }
         Ok(())
     }
@@ -201,7 +270,7 @@ impl Reader {
                 .is_some_and(|value| value != json!(true))
             {
                 let note = format!("its authentication settings (`{key}`) are not imported");
-                self.note(note);
+                self.translator.lose(note);
             }
         }
     }
@@ -272,7 +341,7 @@ impl Reader {
             Some(Value::String(text)) if !text.is_empty() => Some(text),
             Some(Value::String(_) | Value::Null) | None => None,
             Some(_) => {
-                self.note(format!(
+                self.translator.lose(format!(
                     "`{key}` is not imported, because it is not a string"
                 ));
                 None
@@ -285,7 +354,8 @@ impl Reader {
             Some(Value::Array(values)) => Some(self.texts(&values, key)),
             Some(Value::Null) | None => None,
             Some(_) => {
-                self.note(format!("`{key}` is not imported, because it is not a list"));
+                self.translator
+                    .lose(format!("`{key}` is not imported, because it is not a list"));
                 None
             }
         }
@@ -296,7 +366,7 @@ impl Reader {
             Some(Value::Object(members)) => members,
             Some(Value::Null) | None => Map::new(),
             Some(_) => {
-                self.note(format!(
+                self.translator.lose(format!(
                     "`{key}` is not imported, because it is not an object"
                 ));
                 Map::new()
@@ -314,7 +384,7 @@ impl Reader {
                         let text = self.translate(&text);
                         map.insert(name, text.into());
                     }
-                    None => self.note(format!(
+                    None => self.translator.lose(format!(
                         "`{name}` in `{key}` is not imported, because it is not a string"
                     )),
                 }
@@ -333,7 +403,7 @@ impl Reader {
         let given = values.len();
         let texts: Vec<_> = values.iter().filter_map(plain).collect();
         if texts.len() < given {
-            self.note(format!(
+            self.translator.lose(format!(
                 "a value in `{key}` is not imported, because it is not a string"
             ));
         }

@@ -52,6 +52,19 @@ pub(crate) fn members(
         .collect())
 }
 
+/// The value under these keys as it is written, with its comments; `None` if there is none.
+pub(crate) fn spelling(file: &Path, text: &str, keys: &[&str]) -> Result<Option<String>, Error> {
+    let (_, text) = split_mark(text);
+    let root = nodes(file, text)?;
+    let node = keys.iter().try_fold(root.as_ref(), |node, key| {
+        let object = node?.as_object()?;
+        Some(member(object, key).map(|member| &member.value))
+    });
+    Ok(node
+        .flatten()
+        .map(|node| text[node.start()..node.end()].to_owned()))
+}
+
 /// The positions of the texts to replace, in order, with their replacements.
 pub(crate) fn replaced(
     file: &Path,

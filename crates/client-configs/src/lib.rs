@@ -24,7 +24,8 @@
 //!
 //! * Only [`apply`] and [`undo`] write files. [`apply`] makes a backup first, and never overwrites a
 //!   file that has changed since the plan was made.
-//! * Everything outside the gateway's entry keeps its comments, order and formatting.
+//! * Everything outside the gateway's entry and the servers that [`Plan::remove`] takes out keeps its comments,
+//!   order and formatting.
 //! * A file that cannot be parsed is reported with line and column, and left unchanged.
 
 mod apply;
@@ -35,6 +36,7 @@ mod files;
 mod import;
 mod json;
 mod locations;
+mod own;
 mod plan;
 mod read;
 mod shapes;
@@ -49,7 +51,8 @@ pub use diff::unified;
 pub use error::{Error, ErrorKind};
 pub use import::Imported;
 pub use locations::{Dirs, Os};
-pub use plan::{GatewayEntry, Plan, plan_connect, plan_disconnect};
-pub use read::{Found, read, read_file, read_project};
+pub use own::{Connection, Reach, State, state};
+pub use plan::{GatewayEntry, HttpEntry, Plan, plan_connect, plan_disconnect, plan_unchanged};
+pub use read::{Found, Skipped, read, read_file, read_project};
 pub use texts::{Replace, replace_texts};
 pub use undo::{How, Undone, Which, undo};

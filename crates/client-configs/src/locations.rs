@@ -153,6 +153,21 @@ pub(crate) fn of_the_user(client: Client, dirs: &Dirs) -> Vec<PathBuf> {
     }
 }
 
+/// Tests if a client seems to be installed: one of the user's files exists, or the directory for one.
+pub(crate) fn is_installed(client: Client, dirs: &Dirs) -> bool {
+    let is_there = |file: PathBuf| {
+        let folder = file.parent().filter(|folder| *folder != dirs.home);
+        file.symlink_metadata().is_ok() || folder.is_some_and(Path::is_dir)
+    };
+    // Claude Code has its file directly in the home directory, and the directory beside it.
+    let beside =
+        (client == Client::ClaudeCode).then(|| under(&dirs.home, &[".claude", "settings.json"]));
+    of_the_user(client, dirs)
+        .into_iter()
+        .chain(beside)
+        .any(is_there)
+}
+
 /// The most directories between a file and the root of its repository.
 const DEPTH: usize = 128;
 

@@ -1,5 +1,6 @@
 //! Plans the changes to a client's file.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -19,6 +20,26 @@ pub struct GatewayEntry {
     pub program: PathBuf,
     /// Arguments after `stdio`, such as `--home`.
     pub args: Vec<String>,
+    /// The address and the token, if the client connects over HTTP and starts no program.
+    pub http: Option<HttpEntry>,
+}
+
+/// The address of the gateway, and the token for a client.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HttpEntry {
+    /// The address, such as `http://127.0.0.1:7777/mcp`.
+    pub url: String,
+    /// The token.
+    pub token: String,
+}
+
+/// Without the token.
+impl fmt::Debug for HttpEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpEntry")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
 }
 
 impl GatewayEntry {
@@ -28,6 +49,7 @@ impl GatewayEntry {
             name: name.into(),
             program: program.into(),
             args: Vec::new(),
+            http: None,
         }
     }
 
@@ -55,8 +77,19 @@ impl GatewayEntry {
         Ok((program, stdio.chain(self.args.iter().cloned()).collect()))
     }
 
+    /// The members of its entry for a client.
+    fn members(&self, client: Client) -> Result<Vec<(&'static str, Value)>, Error> {
+        let (program, args) = self.words()?;
+        match &self.http {
+            None => Ok(client.entry(program, &args)),
+            Some(http) => client
+                .http_entry(&http.url, &http.token)
+                .ok_or(Error::NoHttp { client }),
+        }
+    }
+
     /// Tests if an entry is this gateway, possibly with other arguments or from another location.
-    fn is(&self, imported: &Imported) -> bool {
+    pub(crate) fn is(&self, imported: &Imported) -> bool {
         imported.is_gateway()
             || imported.command().is_some_and(|(program, args)| {
                 Path::new(program) == self.program && args.contains(&"stdio")
@@ -81,8 +114,12 @@ pub struct Plan {
     pub changed: bool,
     /// Notes for the user.
     pub notes: Vec<String>,
+    /// The ID of the token that was created for the entry. It is recorded for [`undo`](crate::undo).
+    pub token: Option<String>,
     pub(crate) action: Action,
     pub(crate) gateway: GatewayEntry,
+    /// The places of the servers that are removed.
+    pub(crate) moved: Vec<Vec<String>>,
 }
 
 /// The purpose of a change.
@@ -91,16 +128,17 @@ pub struct Plan {
 pub(crate) enum Action {
     Connect,
     Disconnect,
+    /// Servers are removed from a client that has the gateway's entry.
+    Move,
 }
 
 /// Plans how to add the gateway to a client's configuration. In an existing entry, the program and the
 /// arguments are updated, and a timeout for tools is added if it has none.
 pub fn plan_connect(client: Client, dirs: &Dirs, gateway: &GatewayEntry) -> Result<Plan, Error> {
-    let (program, mut args) = gateway.words()?;
+    let mut missing = gateway.members(client)?;
     let file = target(client, dirs);
     let before = files::read(&file)?;
     let text = before.as_deref().unwrap_or("");
-    let mut missing = client.entry(program, &args);
     let timeout = client.tool_timeout(&file, text)?;
     let mut notes = Vec::new();
     let mut has_timeout = false;
@@ -116,14 +154,21 @@ pub fn plan_connect(client: Client, dirs: &Dirs, gateway: &GatewayEntry) -> Resu
         if !is_gateway {
             return Err(taken(&file, name, imported.ok().as_ref()));
         }
+        let over_http = imported.as_ref().is_ok_and(|known| known.token().is_some());
+        if over_http != gateway.http.is_some() {
+            return Err(Error::OtherTransport { client, over_http });
+        }
         let known = imported.ok().and_then(|imported| profile_of(&imported));
-        if let Some(profile) = known.filter(|_| !args.iter().any(|arg| arg == PROFILE)) {
+        if let Some(profile) = known.filter(|_| !gateway.args.iter().any(|arg| arg == PROFILE)) {
             // A client does not get more to see by accident.
             notes.push(format!("the profile `{profile}` is kept"));
-            args.extend([PROFILE.to_owned(), profile]);
-            missing = client.entry(program, &args);
+            let mut kept = gateway.clone();
+            kept.args.extend([PROFILE.to_owned(), profile]);
+            missing = kept.members(client)?;
         }
-        missing.retain(|(key, wanted)| !is_settled(key, wanted, &value));
+        // A client keeps its token.
+        let is_token = |key: &str| over_http && key.ends_with("headers");
+        missing.retain(|(key, wanted)| !is_token(key) && !is_settled(key, wanted, &value));
         // An existing timeout belongs to the user.
         has_timeout = (timeout.iter()).any(|(key, _)| value.get(key).is_some());
     }
@@ -171,7 +216,8 @@ pub(crate) fn without_gateway(
     {
         return Err(taken(file, name, imported.as_ref()));
     }
-    client.remove(file, text, &name).map(Some)
+    let place = client.place(file, text, &name)?;
+    client.remove(file, text, &place).map(Some)
 }
 
 impl Plan {
@@ -183,24 +229,78 @@ impl Plan {
         action: Action,
         gateway: &GatewayEntry,
     ) -> Self {
-        let changed = after != before.as_deref().unwrap_or("");
-        let diff = if changed {
-            diff::unified(&file, before.as_deref(), &after)
-        } else {
-            String::new()
-        };
-        Self {
+        let mut plan = Self {
             client,
             file,
             before,
-            after,
-            diff,
-            changed,
+            after: String::new(),
+            diff: String::new(),
+            changed: false,
             notes: Vec::new(),
+            token: None,
             action,
             gateway: gateway.clone(),
-        }
+            moved: Vec::new(),
+        };
+        plan.write(after);
+        plan
     }
+
+    /// Replaces the new text.
+    fn write(&mut self, after: String) {
+        let before = self.before.as_deref();
+        self.changed = after != before.unwrap_or("");
+        self.diff = if self.changed {
+            diff::unified(&self.file, before, &after)
+        } else {
+            String::new()
+        };
+        self.after = after;
+    }
+
+    /// Adds the removal of servers, which [`servers`](Self::servers) has returned. Returns the names of the servers that
+    /// have to stay, because the removal of their text would change other entries: their name occurs twice.
+    pub fn remove(&mut self, servers: &[&Imported]) -> Result<Vec<String>, Error> {
+        let mut stay = Vec::new();
+        let mut text = self.after.clone();
+        let entries = |text: &str| self.client.entries(&self.file, text);
+        let mut moved = Vec::new();
+        for server in servers {
+            let mut after = text.clone();
+            let mut expected = entries(&text)?;
+            expected.retain(|(place, _)| !server.places.contains(place));
+            for place in &server.places {
+                after = self.client.remove(&self.file, &after, place)?;
+            }
+            if entries(&after)? == expected {
+                text = after;
+                moved.extend(server.places.iter().cloned());
+            } else {
+                stay.push(server.name.clone());
+            }
+        }
+        if !self.changed {
+            self.action = Action::Move;
+        }
+        self.moved.extend(moved);
+        self.write(text);
+        Ok(stay)
+    }
+}
+
+/// Plans no change yet, for a client that has the gateway's entry.
+pub fn plan_unchanged(client: Client, dirs: &Dirs, gateway: &GatewayEntry) -> Result<Plan, Error> {
+    let file = target(client, dirs);
+    let before = files::read(&file)?;
+    let after = before.clone().unwrap_or_default();
+    Ok(Plan::new(
+        client,
+        file,
+        before,
+        after,
+        Action::Move,
+        gateway,
+    ))
 }
 
 /// The option that holds a client to a profile.
@@ -209,25 +309,30 @@ const PROFILE: &str = "--profile";
 /// The profile in the arguments of an entry.
 fn profile_of(imported: &Imported) -> Option<String> {
     let (_, args) = imported.command()?;
-    args.iter().enumerate().find_map(|(at, arg)| {
-        let profile = match arg.strip_prefix(PROFILE)? {
-            "" => args.get(at + 1)?,
-            rest => rest.strip_prefix('=')?,
-        };
-        Some(profile.to_owned())
-    })
+    option(&args, PROFILE).map(str::to_owned)
+}
+
+/// The value of an option in arguments, as `NAME VALUE` or `NAME=VALUE`.
+pub(crate) fn option<'a>(args: &'a [impl AsRef<str>], name: &str) -> Option<&'a str> {
+    args.iter()
+        .enumerate()
+        .find_map(|(at, arg)| match arg.as_ref().strip_prefix(name)? {
+            "" => args.get(at + 1).map(AsRef::as_ref),
+            rest => rest.strip_prefix('='),
+        })
 }
 
 /// Tests if a member needs no change. The user may have disabled the entry; that choice is kept.
 fn is_settled(key: &str, wanted: &Value, entry: &Value) -> bool {
-    match entry.get(key) {
-        Some(known) => known == wanted || key == "enabled",
-        None => key != "command" && key != "args" && entry.get("command").is_some(),
+    if let Some(known) = entry.get(key) {
+        return known == wanted || key == "enabled";
     }
+    let reach = ["command", "args", "url", "httpUrl", "serverUrl"];
+    !reach.contains(&key) && reach.iter().any(|known| entry.get(known).is_some())
 }
 
 /// The user's own file: the first that exists, or else the first whose directory exists.
-fn target(client: Client, dirs: &Dirs) -> PathBuf {
+pub(crate) fn target(client: Client, dirs: &Dirs) -> PathBuf {
     let candidates = locations::of_the_user(client, dirs);
     let has_folder = |file: &&PathBuf| file.parent().is_some_and(Path::is_dir);
     let best = candidates

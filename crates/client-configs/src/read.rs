@@ -1,6 +1,7 @@
 //! Imports servers from the files of clients.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -29,8 +30,27 @@ pub struct Found {
     pub is_project: bool,
     /// The servers, in order, with distinct names.
     pub servers: Vec<Imported>,
-    /// Notes on what was left out, and why.
+    /// The entries that are no servers to import, in order.
+    pub skipped: Vec<Skipped>,
+    /// Notes on the file.
     pub notes: Vec<String>,
+}
+
+/// An entry that is no server to import.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Its name in the file.
+    pub name: String,
+    /// The reason.
+    pub why: String,
+    /// `true` if it is the gateway itself.
+    pub is_gateway: bool,
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is skipped: {}", self.name, self.why)
+    }
 }
 
 /// Reads the servers in the user's own files of a client. A file that an environment variable moves into
@@ -85,7 +105,7 @@ pub fn read_file(path: &Path, dirs: &Dirs) -> Result<Found, Error> {
     read_text(client, is_project, path, &text)
 }
 
-fn read_text(
+pub(crate) fn read_text(
     client: Option<Client>,
     is_project: bool,
     file: &Path,
@@ -98,56 +118,60 @@ fn read_text(
             fix: None,
         });
     }
-    let mut found = Found {
-        client,
-        file: file.to_owned(),
-        is_project,
-        servers: Vec::new(),
-        notes: Vec::new(),
-    };
-    let servers = match client {
-        Some(client) => client.servers(file, text)?,
-        None => json::members(file, text, anonymous_keys(file, text)?)?,
+    let mut found = Found::empty(client, is_project, file);
+    let servers = if let Some(client) = client {
+        client.entries(file, text)?
+    } else {
+        let keys = anonymous_keys(file, text)?;
+        entries_under(keys, json::members(file, text, keys)?)
     };
     let mut names = HashSet::new();
-    for (name, entry) in &servers {
-        found.add(&mut names, name, entry, None);
+    for entry in servers {
+        found.add(&mut names, entry);
     }
-    match client {
-        Some(Client::ClaudeCode) => {
-            for (project, state) in json::members(file, text, &["projects"])? {
-                let servers = state.get("mcpServers").and_then(Value::as_object);
-                for (name, entry) in servers.into_iter().flatten() {
-                    found.add(&mut names, name, entry, Some(&project));
-                }
+    if client == Some(Client::GeminiCli) {
+        let switches = Switches::read(file, text)?;
+        for server in found
+            .servers
+            .iter_mut()
+            .filter(|one| switches.is_off(&one.name))
+        {
+            if let Some(entry) = server.entry.as_object_mut() {
+                entry.insert("enabled".to_owned(), false.into());
             }
         }
-        Some(Client::GeminiCli) => found.switch_off(&json::members(file, text, &["mcp"])?),
-        _ => {}
     }
     Ok(found)
 }
 
 impl Found {
-    fn add(
-        &mut self,
-        names: &mut HashSet<String>,
-        name: &str,
-        entry: &Value,
-        project: Option<&str>,
-    ) {
+    pub(crate) fn empty(client: Option<Client>, is_project: bool, file: &Path) -> Self {
+        Self {
+            client,
+            file: file.to_owned(),
+            is_project,
+            servers: Vec::new(),
+            skipped: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, names: &mut HashSet<String>, (place, entry): Entry) {
+        let name = place.last().map_or("", String::as_str);
         let owner = self.is_project.then_some(name);
-        let mut imported = match import(self.client, owner, name, entry) {
+        let mut skip = |why, is_gateway| {
+            self.skipped.push(Skipped {
+                name: name.to_owned(),
+                why,
+                is_gateway,
+            });
+        };
+        let mut imported = match import(self.client, owner, name, &entry) {
             Ok(imported) => imported,
-            Err(why) => {
-                self.notes.push(format!("`{name}` is skipped: {why}"));
-                return;
-            }
+            Err(why) => return skip(why, false),
         };
         if imported.is_gateway() {
-            let note = format!("`{name}` is skipped: it is the gateway itself");
-            self.notes.push(note);
-            return;
+            return skip("it is the gateway itself".to_owned(), true);
         }
         if self.servers.len() >= SERVERS {
             let note = format!("only the first {SERVERS} servers are imported");
@@ -162,15 +186,21 @@ impl Found {
             let note = format!("it is renamed from `{name}`, which is not a valid server name");
             imported.notes.push(note);
         }
+        let project = project_of(&place).map(str::to_owned);
+        if project.is_some() || self.is_project {
+            imported.share_in_projects(project.as_deref());
+        }
         if let Some(project) = project {
-            let same =
-                |known: &Imported| (&known.name, &known.entry) == (&imported.name, &imported.entry);
-            if self.servers.iter().any(same) {
+            let same = |known: &&mut Imported| {
+                (&known.name, &known.entry) == (&imported.name, &imported.entry)
+            };
+            if let Some(known) = self.servers.iter_mut().find(same) {
+                known.places.push(place);
                 return;
             }
-            imported
-                .notes
-                .push(format!("it was configured only for the project {project}"));
+            imported.notes.push(format!(
+                "it was configured only for the project {project}; behind the gateway, each project gets its own process"
+            ));
         }
         let base = imported.name.clone();
         let mut number = 2;
@@ -178,25 +208,60 @@ impl Found {
             imported.name = format!("{base}-{number}");
             number += 1;
         }
+        imported.places.push(place);
         self.servers.push(imported);
     }
+}
 
-    /// Gemini keeps the servers that are switched off in separate lists.
-    fn switch_off(&mut self, settings: &[(String, Value)]) {
+/// An entry of a server, with the keys that lead to it in its file.
+pub(crate) type Entry = (Vec<String>, Value);
+
+/// The entries under these keys, with their places.
+pub(crate) fn entries_under(keys: &[&str], members: Vec<(String, Value)>) -> Vec<Entry> {
+    let place = |name| {
+        let keys = keys.iter().map(|key| (*key).to_owned());
+        keys.chain([name]).collect()
+    };
+    let members = members.into_iter();
+    members.map(|(name, entry)| (place(name), entry)).collect()
+}
+
+/// The project that an entry is limited to.
+fn project_of(place: &[String]) -> Option<&str> {
+    match place {
+        [projects, project, _, _] if projects == PROJECTS => Some(project),
+        _ => None,
+    }
+}
+
+/// The key of Claude Code's projects.
+pub(crate) const PROJECTS: &str = "projects";
+
+/// The lists in which Gemini keeps the servers that are switched on or off.
+pub(crate) struct Switches {
+    allowed: Option<HashSet<String>>,
+    excluded: Option<HashSet<String>>,
+}
+
+impl Switches {
+    pub(crate) fn read(file: &Path, text: &str) -> Result<Self, Error> {
+        let settings = json::members(file, text, &["mcp"])?;
         let list = |key: &str| {
             let (_, list) = settings.iter().find(|(name, _)| name == key)?;
             let names = list.as_array()?.iter().filter_map(Value::as_str);
-            Some(names.map(allowed_name).collect::<HashSet<_>>())
+            Some(names.map(allowed_name).collect())
         };
-        let (allowed, excluded) = (list("allowed"), list("excluded"));
-        for server in &mut self.servers {
-            let name = server.name.as_str();
-            let is_off = excluded.as_ref().is_some_and(|names| names.contains(name))
-                || allowed.as_ref().is_some_and(|names| !names.contains(name));
-            if is_off && let Some(entry) = server.entry.as_object_mut() {
-                entry.insert("enabled".to_owned(), false.into());
-            }
-        }
+        Ok(Self {
+            allowed: list("allowed"),
+            excluded: list("excluded"),
+        })
+    }
+
+    pub(crate) fn is_off(&self, name: &str) -> bool {
+        let excluded = self.excluded.as_ref();
+        let allowed = self.allowed.as_ref();
+        excluded.is_some_and(|names| names.contains(name))
+            || allowed.is_some_and(|names| !names.contains(name))
     }
 }
 

@@ -9,6 +9,7 @@ use switchboard_jsonc::{Comment, Tree};
 use crate::client::Client;
 use crate::error::Error;
 use crate::json;
+use crate::read::{Entry, PROJECTS, entries_under};
 use crate::toml;
 use crate::variables::Variables;
 
@@ -72,6 +73,30 @@ impl Client {
         }
     }
 
+    /// The entry for a server over HTTP with a token; `None` if the client has no such entries.
+    pub(crate) fn http_entry(self, url: &str, token: &str) -> Option<Vec<(&'static str, Value)>> {
+        let headers = (
+            "headers",
+            json!({ "Authorization": format!("Bearer {token}") }),
+        );
+        Some(match self {
+            Self::ClaudeDesktop => return None,
+            Self::ClaudeCode | Self::VsCode => {
+                vec![("type", json!("http")), ("url", json!(url)), headers]
+            }
+            Self::Cursor | Self::Zed => vec![("url", json!(url)), headers],
+            Self::Windsurf => vec![("serverUrl", json!(url)), headers],
+            Self::GeminiCli => vec![("httpUrl", json!(url)), headers],
+            Self::OpenCode => vec![
+                ("type", json!("remote")),
+                ("url", json!(url)),
+                headers,
+                ("enabled", json!(true)),
+            ],
+            Self::Codex => vec![("url", json!(url)), ("http_headers", headers.1)],
+        })
+    }
+
     /// The member of an entry that sets the timeout of tools, if the client has one.
     pub(crate) fn tool_timeout(
         self,
@@ -99,6 +124,21 @@ impl Client {
         }
     }
 
+    /// The servers in a text with their places, in order: the user's, then those of single projects.
+    pub(crate) fn entries(self, file: &Path, text: &str) -> Result<Vec<Entry>, Error> {
+        let keys = self.keys(file, text)?;
+        let mut all = entries_under(keys, self.servers(file, text)?);
+        if self == Self::ClaudeCode {
+            for (project, state) in json::members(file, text, &[PROJECTS])? {
+                let servers = state.get("mcpServers").and_then(Value::as_object);
+                let servers = servers.cloned().unwrap_or_default().into_iter().collect();
+                let keys = [PROJECTS, &project, "mcpServers"];
+                all.extend(entries_under(&keys, servers));
+            }
+        }
+        Ok(all)
+    }
+
     /// Sets members of the server's entry, which may be new.
     pub(crate) fn set(
         self,
@@ -123,14 +163,42 @@ impl Client {
             .map_err(|error| json::located(file, text, error))
     }
 
-    /// Removes the server's entry.
-    pub(crate) fn remove(self, file: &Path, text: &str, name: &str) -> Result<String, Error> {
-        let keys = self.keys(file, text)?;
+    /// The place of the server's entry.
+    pub(crate) fn place(self, file: &Path, text: &str, name: &str) -> Result<Vec<String>, Error> {
+        let keys = self.keys(file, text)?.iter().chain([&name]);
+        Ok(keys.map(|key| (*key).to_owned()).collect())
+    }
+
+    /// Removes the entry at a place.
+    pub(crate) fn remove(self, file: &Path, text: &str, place: &[String]) -> Result<String, Error> {
+        let keys: Vec<_> = place.iter().map(String::as_str).collect();
         if self.writes_toml() {
-            return toml::remove(file, text, [keys[0], name]);
+            return toml::remove(file, text, &keys);
         }
-        let path = [keys, &[name]].concat();
-        switchboard_jsonc::remove(text, &path, Comment::Keep)
+        switchboard_jsonc::remove(text, &keys, Comment::Keep)
+            .map_err(|error| json::located(file, text, error))
+    }
+
+    /// Copies the entry at a place from an earlier text of the file. Returns `None` if that has none.
+    pub(crate) fn put_back(
+        self,
+        file: &Path,
+        text: &str,
+        place: &[String],
+        earlier: &str,
+    ) -> Result<Option<String>, Error> {
+        let keys: Vec<_> = place.iter().map(String::as_str).collect();
+        if self.writes_toml() {
+            return toml::put_back(file, text, &keys, earlier);
+        }
+        let Some((name, parents)) = keys.split_last() else {
+            return Ok(None);
+        };
+        let Some(entry) = json::spelling(file, earlier, &keys)? else {
+            return Ok(None);
+        };
+        switchboard_jsonc::put(text, parents, &[(name, Tree::Leaf(entry))])
+            .map(Some)
             .map_err(|error| json::located(file, text, error))
     }
 }

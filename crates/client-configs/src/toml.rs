@@ -1,10 +1,12 @@
 //! Parses TOML, and edits one table without changing anything else.
 
+use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::Path;
 
 use serde_json::{Map, Number, Value};
 use toml_edit::{
-    Array, Document, DocumentMut, InlineTable, Item, Key, TableLike, Value as TomlValue,
+    Array, Document, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value as TomlValue,
 };
 
 use crate::error::Error;
@@ -42,7 +44,7 @@ pub(crate) fn set(
     if !known {
         // A table appended to the end leaves the rest unchanged. This fails only if the other tables are
         // inline tables.
-        let appended = append(text, key, name, members);
+        let appended = append(text, &section(key, name, members));
         if appended.parse::<DocumentMut>().is_ok() {
             return Ok(appended);
         }
@@ -68,13 +70,127 @@ pub(crate) fn set(
     })
 }
 
-/// Removes the table `key.name`.
-pub(crate) fn remove(file: &Path, text: &str, [key, name]: [&str; 2]) -> Result<String, Error> {
+/// Removes the table at a place.
+pub(crate) fn remove(file: &Path, text: &str, place: &[&str]) -> Result<String, Error> {
+    let [key, name] = place else {
+        return Ok(text.to_owned());
+    };
+    if let Some(changed) = without_sections(text, key, name) {
+        let mut expected = members(file, text, key)?;
+        expected.retain(|(known, _)| known != name);
+        if members(file, &changed, key).is_ok_and(|members| members == expected) {
+            return Ok(changed);
+        }
+    }
     edit(file, text, |document| {
         if let Some(servers) = document.get_mut(key).and_then(Item::as_table_like_mut) {
             servers.remove(name);
         }
     })
+}
+
+/// Copies the table at a place from an earlier text. Returns `None` if that has none.
+pub(crate) fn put_back(
+    file: &Path,
+    text: &str,
+    place: &[&str],
+    earlier: &str,
+) -> Result<Option<String>, Error> {
+    let [key, name] = place else {
+        return Ok(None);
+    };
+    let earlier = document(file, earlier)?;
+    let servers = earlier.get(key).and_then(Item::as_table_like);
+    let Some(server) = servers.and_then(|servers| servers.get(name)) else {
+        return Ok(None);
+    };
+    if let Ok(mut table) = server.clone().into_table() {
+        // The comments before it were not removed.
+        table.decor_mut().set_prefix("");
+        table.set_dotted(false);
+        let mut servers = Table::new();
+        servers.set_implicit(true);
+        servers.insert(name, Item::Table(table));
+        let mut alone = DocumentMut::new();
+        alone.insert(key, Item::Table(servers));
+        let appended = append(text, &alone.to_string());
+        if appended.parse::<DocumentMut>().is_ok() {
+            return Ok(Some(appended));
+        }
+    }
+    edit(file, text, |document| {
+        let servers = document.get_mut(key).and_then(Item::as_table_like_mut);
+        if let (Some(servers), Ok(server)) = (servers, server.clone().into_value()) {
+            servers.insert(name, Item::Value(server));
+        }
+    })
+    .map(Some)
+}
+
+/// Removes the lines of a table that has a header, and those of the tables in it. Comments before a header stay.
+/// Returns `None` if the table has another form.
+fn without_sections(text: &str, key: &str, name: &str) -> Option<String> {
+    let document = Document::parse(text).ok()?;
+    let server = document.get(key)?.as_table()?.get(name)?.as_table()?;
+    let mut sections = Vec::new();
+    collect_sections(server, &mut sections)?;
+    sections.sort_unstable_by_key(|section| section.start);
+    let mut result = String::with_capacity(text.len());
+    let mut done = 0;
+    for section in sections {
+        let start = text[..section.start].rfind('\n').map_or(0, |end| end + 1);
+        let line_end = text[section.end..].find('\n');
+        let mut end = line_end.map_or(text.len(), |end| section.end + end + 1);
+        result.push_str(text.get(done..start).unwrap_or_default());
+        // The empty line before a header goes with it, or else the one after the first section.
+        let gap = ["\n\n", "\n\r\n"]
+            .into_iter()
+            .find(|gap| result.ends_with(gap));
+        result.truncate(result.len() - gap.map_or(0, |gap| gap.len() - 1));
+        if result.is_empty() {
+            let rest = text[end..].trim_start_matches('\r');
+            end = rest
+                .strip_prefix('\n')
+                .map_or(end, |rest| text.len() - rest.len());
+        }
+        done = done.max(end);
+    }
+    result.push_str(&text[done..]);
+    Some(result)
+}
+
+/// The lines of a table from its header to its last value, and those of the tables in it.
+fn collect_sections(table: &Table, sections: &mut Vec<Range<usize>>) -> Option<()> {
+    if table.is_dotted() {
+        return None;
+    }
+    let mut section = table.span()?;
+    for (_, item) in table {
+        match item {
+            Item::None => {}
+            Item::Value(_) => section.end = section.end.max(item.span()?.end),
+            Item::Table(inner) if inner.is_dotted() => {
+                section.end = section.end.max(end_of_values(inner)?);
+            }
+            Item::Table(inner) => collect_sections(inner, sections)?,
+            Item::ArrayOfTables(all) => {
+                for inner in all {
+                    collect_sections(inner, sections)?;
+                }
+            }
+        }
+    }
+    sections.push(section);
+    Some(())
+}
+
+/// The end of the last value of a table that is written as dotted keys.
+fn end_of_values(table: &Table) -> Option<usize> {
+    let ends = table.iter().map(|(_, item)| match item {
+        Item::Table(inner) => end_of_values(inner),
+        other => other.span().map(|span| span.end),
+    });
+    ends.collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 
 /// The positions of the texts to replace, in order, with their replacements.
@@ -182,18 +298,26 @@ fn edit(file: &Path, text: &str, change: impl FnOnce(&mut DocumentMut)) -> Resul
     Ok(changed)
 }
 
-fn append(text: &str, key: &str, name: &str, members: &[(&'static str, Value)]) -> String {
-    let mut lines = vec![format!("[{}.{}]", Key::new(key), Key::new(name))];
+/// The lines of a new table.
+fn section(key: &str, name: &str, members: &[(&'static str, Value)]) -> String {
+    let mut lines = format!("[{}.{}]\n", Key::new(key), Key::new(name));
     for (member, value) in members {
-        lines.push(format!("{} = {}", Key::new(*member), toml_of(value)));
+        // A string takes any text.
+        let _ = writeln!(lines, "{} = {}", Key::new(*member), toml_of(value));
     }
+    lines
+}
+
+/// Appends lines, after an empty one.
+fn append(text: &str, lines: &str) -> String {
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let gap = match text {
         "" => String::new(),
         _ if text.ends_with('\n') => newline.to_owned(),
         _ => newline.repeat(2),
     };
-    format!("{text}{gap}{}{newline}", lines.join(newline))
+    let lines = lines.replace("\r\n", "\n").replace('\n', newline);
+    format!("{text}{gap}{lines}")
 }
 
 fn value_of(item: &Item) -> Value {
@@ -234,7 +358,11 @@ fn toml_of(value: &Value) -> TomlValue {
             Some(whole) => whole.into(),
             None => number.to_string().into(),
         },
-        // The gateway's entry has no other kinds of values.
-        other => other.to_string().into(),
+        Value::Object(members) => {
+            let members = members.iter().map(|(key, value)| (key, toml_of(value)));
+            TomlValue::InlineTable(members.collect::<InlineTable>())
+        }
+        // The gateway's entry has no such value, and TOML has none.
+        Value::Null => "null".into(),
     }
 }

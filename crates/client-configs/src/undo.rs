@@ -1,6 +1,7 @@
 //! Reverts changes.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::apply::{Fingerprint, Manifest, copy, free_id};
@@ -30,6 +31,8 @@ pub struct Undone {
     pub file: PathBuf,
     /// The outcome.
     pub how: How,
+    /// The ID of the token that was created for the entry.
+    pub token: Option<String>,
 }
 
 /// The way in which a change was reverted.
@@ -39,12 +42,16 @@ pub enum How {
     Restored,
     /// The file was deleted, since it was created for the gateway.
     Deleted,
-    /// The file has other changes since, so only the gateway's entry was removed.
-    EntryRemoved {
-        /// A copy of the file before the removal.
+    /// The file has other changes since, so only the entries of the change were reverted.
+    Edited {
+        /// A copy of the file before that.
         copy: PathBuf,
+        /// `true` if the gateway's entry was removed.
+        is_removed: bool,
+        /// The names of the servers that were put back.
+        servers: Vec<String>,
     },
-    /// The gateway's entry was already gone; nothing was changed.
+    /// The change was already reverted; nothing was changed.
     AlreadyGone,
 }
 
@@ -55,11 +62,29 @@ impl How {
         match self {
             Self::Restored => format!("restored {file}"),
             Self::Deleted => format!("deleted {file}, which was created for the gateway"),
-            Self::EntryRemoved { .. } => {
-                format!("removed only the gateway's entry from {file}, which has other changes")
+            Self::Edited {
+                is_removed,
+                servers,
+                ..
+            } => {
+                let servers = servers.join("`, `");
+                match (is_removed, servers.is_empty()) {
+                    (true, true) => {
+                        format!(
+                            "removed only the gateway's entry from {file}, which has other changes"
+                        )
+                    }
+                    (true, false) => format!(
+                        "removed only the gateway's entry from {file}, which has other changes, and put back \
+                         `{servers}`"
+                    ),
+                    (false, _) => {
+                        format!("put back only `{servers}` in {file}, which has other changes")
+                    }
+                }
             }
             Self::AlreadyGone => {
-                format!("{file} no longer has the gateway's entry; nothing was changed")
+                format!("{file} no longer has the change; nothing was changed")
             }
         }
     }
@@ -76,39 +101,74 @@ pub fn undo(which: Which, backups: &Path) -> Result<Undone, Error> {
         client,
         file: manifest.file,
         how,
+        token: manifest.token,
     })
 }
 
 fn take_back(manifest: &Manifest, client: Client, backups: &Path) -> Result<How, Error> {
     let file = &manifest.file;
+    let backup = manifest.backup.as_deref().unwrap_or_default();
+    let cannot_undo = || {
+        Ok::<_, Error>(Error::CannotUndo {
+            file: file.clone(),
+            backup: beside(backups, backup)?,
+        })
+    };
     let Some(text) = files::read(file)? else {
-        return Ok(How::AlreadyGone);
+        if manifest.moved.is_empty() {
+            return Ok(How::AlreadyGone);
+        }
+        // The backup alone has the servers.
+        return Err(cannot_undo()?);
     };
     if Fingerprint::of(&text) == manifest.after {
-        let Some(backup) = &manifest.backup else {
+        if manifest.backup.is_none() {
             fs::remove_file(file).map_err(Error::io("delete", file))?;
             return Ok(How::Deleted);
-        };
-        let backup = beside(backups, backup)?;
-        let missing = || Error::io("read", &backup)(std::io::ErrorKind::NotFound.into());
-        let before = files::read(&backup)?.ok_or_else(missing)?;
-        files::replace(file, &before)?;
+        }
+        files::replace(file, &read_backup(backups, backup)?)?;
         return Ok(How::Restored);
     }
     if manifest.action == Action::Disconnect {
-        return Err(Error::CannotUndo {
-            file: file.clone(),
-            backup: beside(backups, manifest.backup.as_deref().unwrap_or_default())?,
-        });
+        return Err(cannot_undo()?);
     }
-    let gateway = GatewayEntry::new(manifest.name.as_str(), &manifest.program);
-    let Some(after) = without_gateway(client, file, &text, &gateway)? else {
+    let mut after = text.clone();
+    if manifest.action == Action::Connect {
+        let gateway = GatewayEntry::new(manifest.name.as_str(), &manifest.program);
+        after = without_gateway(client, file, &text, &gateway)?.unwrap_or(after);
+    }
+    let is_removed = after != text;
+    let mut servers = Vec::new();
+    if !manifest.moved.is_empty() {
+        let earlier = read_backup(backups, backup)?;
+        let known = client.entries(file, &after)?;
+        let is_missing = |place: &&Vec<String>| known.iter().all(|(known, _)| known != *place);
+        for place in manifest.moved.iter().filter(is_missing) {
+            let Some(with) = client.put_back(file, &after, place, &earlier)? else {
+                continue;
+            };
+            after = with;
+            servers.extend(place.last().cloned());
+        }
+    }
+    if after == text {
         return Ok(How::AlreadyGone);
-    };
+    }
     let id = free_id(backups, client.name())?;
     let copy = backups.join(copy(&text, file, backups, &id)?);
     files::replace(file, &after)?;
-    Ok(How::EntryRemoved { copy })
+    Ok(How::Edited {
+        copy,
+        is_removed,
+        servers,
+    })
+}
+
+/// The text of a backup.
+fn read_backup(backups: &Path, name: &str) -> Result<String, Error> {
+    let backup = beside(backups, name)?;
+    let missing = || Error::io("read", &backup)(io::ErrorKind::NotFound.into());
+    files::read(&backup)?.ok_or_else(missing)
 }
 
 fn last(which: Which, backups: &Path) -> Result<(PathBuf, Manifest, Client), Error> {

@@ -1,16 +1,21 @@
-//! Translates variables in a client's strings to Switchboard's syntax: `${env:NAME}`, `${secret:NAME}`,
+//! Translates variables in a client's strings to Switchboard's syntax: `${env:NAME}`, `${secret:NAME}`, `${project}`,
 //! and `$${` for a literal `${`.
 
 /// The most characters of a secret's name and of its server's name. Together they stay below 128.
 const NAME_LETTERS: usize = 80;
 const OWNER_LETTERS: usize = 40;
 
+/// The directory that a client works in.
+pub(crate) const PROJECT: &str = "${project}";
+/// The variable in which Claude Code has that directory.
+const PROJECT_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
+
 /// The syntax of a client's variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Variables {
     /// None: strings are literal.
     None,
-    /// `${env:NAME}`, `${input:name}`, `${userHome}`.
+    /// `${env:NAME}`, `${input:name}`, `${userHome}`, `${workspaceFolder}`.
     Editor,
     /// `${NAME}`, `${NAME:-default}`.
     Braces,
@@ -30,9 +35,17 @@ pub(crate) struct Translator {
     /// a dot, which the secrets of other servers never have.
     pub(crate) owner: Option<String>,
     pub(crate) notes: Vec<String>,
+    /// The first note on a part that has no counterpart.
+    pub(crate) gap: Option<String>,
 }
 
 impl Translator {
+    /// Notes a part that has no counterpart.
+    pub(crate) fn lose(&mut self, note: String) {
+        self.gap.get_or_insert_with(|| note.clone());
+        self.notes.push(note);
+    }
+
     /// Translates a string.
     pub(crate) fn translate(&mut self, text: &str) -> String {
         let mut result = String::with_capacity(text.len());
@@ -55,7 +68,7 @@ impl Translator {
                 result.push_str(&meaning);
             } else {
                 if variables != Variables::None && variables != Variables::OpenCode {
-                    self.notes.push(format!(
+                    self.lose(format!(
                         "`${{{inside}}}` is not a known variable; it stays literal text"
                     ));
                 }
@@ -127,8 +140,11 @@ impl Translator {
                 ));
                 Some(secret(&name))
             }
+            Some((PROJECT_VARIABLE, default)) if braces && default.starts_with('-') => {
+                Some(PROJECT.to_owned())
+            }
             Some((name, default)) if braces && is_name(name) && default.starts_with('-') => {
-                self.notes.push(format!(
+                self.lose(format!(
                     "the default value `{}` of {name} is not imported; set {name}",
                     &default[1..]
                 ));
@@ -136,6 +152,17 @@ impl Translator {
             }
             None if editor && inside == "userHome" => {
                 Some(env(if cfg!(windows) { "USERPROFILE" } else { "HOME" }))
+            }
+            None if editor && inside == "workspaceFolder" => Some(PROJECT.to_owned()),
+            None if editor && inside == "workspaceFolderBasename" => {
+                Some("${project.name}".to_owned())
+            }
+            None if braces && inside == PROJECT_VARIABLE => Some(PROJECT.to_owned()),
+            // The text may already be in Switchboard's syntax.
+            None if self.variables == Any
+                && matches!(inside, "project" | "project.name" | "client") =>
+            {
+                Some(format!("${{{inside}}}"))
             }
             None if braces && is_name(inside) => Some(env(inside)),
             _ => None,
@@ -210,9 +237,21 @@ mod tests {
             (Variables::Editor, "${input:my key}", "${secret:my-key}", 1),
             (
                 Variables::Editor,
-                "${workspaceFolder}/x",
-                "$${workspaceFolder}/x",
+                "${workspaceFolder}/x ${workspaceFolderBasename} ${file}",
+                "${project}/x ${project.name} $${file}",
                 1,
+            ),
+            (
+                Variables::Braces,
+                "${CLAUDE_PROJECT_DIR}/x ${CLAUDE_PROJECT_DIR:-.} ${project}",
+                "${project}/x ${project} ${env:project}",
+                0,
+            ),
+            (
+                Variables::Any,
+                "${project.name} ${client}",
+                "${project.name} ${client}",
+                0,
             ),
             (
                 Variables::Braces,
@@ -248,6 +287,7 @@ mod tests {
             variables,
             owner: owner.map(str::to_owned),
             notes: Vec::new(),
+            gap: None,
         }
     }
 

@@ -53,7 +53,8 @@ pub(crate) const ROOT: Keys = Keys {
             r#""auto""#,
             "The tools that /mcp and `switchboard stdio` list: \"search\" lists a few tools for \
              finding and calling all others, \"direct\" lists every tool of every server, and \
-             \"auto\" is direct up to 40 tools and 24 KiB of definitions, and search above that.",
+             \"auto\" is direct up to 40 tools and 24 KiB of definitions, and search above that, \
+             except for clients that search the list themselves.",
         ),
         key(
             "mcpServers",
@@ -70,6 +71,13 @@ pub(crate) const ROOT: Keys = Keys {
              /mcp/p/NAME, with `switchboard stdio --profile NAME`, or after `switchboard connect \
              CLIENT --profile NAME`. For that client, the servers, tools, prompts and resources \
              that the profile leaves out do not exist.",
+        ),
+        key(
+            "clients",
+            Shape::Named("client", &CLIENT),
+            "{}",
+            "Settings for clients, by the name that a client gives itself (`switchboard clients` \
+             lists the names). * matches any characters, and case does not matter.",
         ),
         key(
             "waitTimeoutMs",
@@ -154,6 +162,11 @@ const PROFILE: Keys = Keys {
             "The calls that need approval if no rule matches, as in `approvals.tools`. It can add \
              to what `approvals.tools` and a server's `approve` say, and takes nothing away.",
         ),
+        bare(
+            "memory",
+            Shape::Object(&PROFILE_MEMORY),
+            "The part of the memory that the profile has. By default, all of it.",
+        ),
     ],
     meant: &[
         ("server", "servers"),
@@ -165,13 +178,35 @@ const PROFILE: Keys = Keys {
     one_of: &[],
 };
 
+const CLIENT: Keys = Keys {
+    all: &[bare(
+        "view",
+        Shape::Choice(&["auto", "search", "direct"]),
+        "The tools that /mcp and `switchboard stdio` list for this client, as in `view`. The view \
+         of a profile takes precedence.",
+    )],
+    meant: &[],
+    one_of: &[],
+};
+
+const PROFILE_MEMORY: Keys = Keys {
+    all: &[bare(
+        "namespace",
+        Shape::Text,
+        "The only namespace that the profile reads and writes. Tools of the memory that do \
+         not take a namespace, its prompts and its resources are left out.",
+    )],
+    meant: &[("scope", "namespace"), ("name", "namespace")],
+    one_of: &[],
+};
+
 const PROFILE_TOOLS: Keys = Keys {
     all: &[
         bare(
             "allow",
             Shape::Texts,
-            "If present, only these tools, as patterns such as \"github:get_*\". The names are the \
-             servers' own.",
+            "If present, only these tools, as patterns such as \"github:get_*\". A pattern \
+             matches a tool by its own name and by its new one, if an override changes it.",
         ),
         key(
             "deny",
@@ -596,8 +631,8 @@ const AUTH: Keys = Keys {
         "mcp",
         Shape::Choice(&["token", "none"]),
         r#""token""#,
-        "The credential that MCP clients must send over HTTP: \"token\" is the token in the file \
-         run/token, as a bearer token; \"none\" accepts every program of your user on this machine \
+        "The credential that MCP clients must send over HTTP: \"token\" is a token that `switchboard \
+         token create` printed, or the one in the file run/token; \"none\" accepts every program of your user on this machine \
          without one. The REST API and the console always require a credential.",
     )],
     meant: &[],

@@ -46,9 +46,12 @@ mod read;
 mod reference;
 mod resolve;
 mod schema;
+mod script;
 mod secret;
 mod server;
 mod shape;
+mod share;
+mod sharing;
 mod shell;
 mod wanted;
 mod write;
@@ -62,17 +65,19 @@ pub use filter::ToolFilter;
 pub use home::{Home, HomeError};
 pub use load::{ConfigError, open_trusted, parse, read_trusted};
 pub use model::{
-    Approvals, Auth, Budget, CommandLine, Config, Container, Embeddings, Guard, Inherit, McpAuth,
-    Memory, MemoryTools, Notify, Prices, Profile, Provider, ProviderKind, Remote, RemoteKind,
-    Results, Route, Sampling, Search, Server, Sessions, Shutdown, Start, ToolPattern, Transport,
-    Trust, View, Webhook,
+    Approvals, Argument, Auth, Budget, CommandLine, Config, Container, Embeddings, Guard, Inherit,
+    McpAuth, Memory, MemoryTools, Notify, Override, Overrides, Prices, Profile, Provider,
+    ProviderKind, Remote, RemoteKind, Results, Route, Sampling, Search, Server, Sessions, Shutdown,
+    Start, ToolPattern, Transport, Trust, View, Webhook,
 };
 pub use name::NameError;
 pub use network::Network;
-pub use reference::is_secret_name;
-pub use resolve::{ResolveError, Resolved};
+pub use reference::{Placeholder, is_secret_name};
+pub use resolve::{NO_PROJECT_HINT, Occasion, ResolveError, Resolved, Unfit};
 pub use schema::schema;
 pub use secret::{Place, Reference, is_pasted_value, secret_parts};
+pub use share::Share;
+pub use sharing::{Because, STATEFUL_CHECKED, Sharing, Stateful};
 pub use shell::shell_word;
 pub use switchboard_files::LockError;
 pub use write::{ConfigLock, Written};

@@ -5,11 +5,13 @@
 //! keys may be secrets, so it shows only their names or number.
 
 mod asking;
+mod overrides;
 mod profile;
 
 pub use asking::{
     Approvals, Budget, Guard, Notify, Prices, Provider, ProviderKind, Route, Sampling, Webhook,
 };
+pub use overrides::{Argument, Override, Overrides};
 pub use profile::{Profile, ToolPattern};
 
 use std::collections::BTreeMap;
@@ -18,10 +20,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
+use switchboard_text::glob::stars_match;
 use switchboard_wire::Revision;
 
 use crate::filter::ToolFilter;
 use crate::network::Network;
+use crate::share::Share;
 
 /// The default address to listen on.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7777);
@@ -37,6 +41,8 @@ pub struct Config {
     pub servers: BTreeMap<String, Server>,
     /// The profiles, by name.
     pub profiles: BTreeMap<String, Profile>,
+    /// The views of clients, by patterns of their names.
+    pub clients: BTreeMap<String, View>,
     /// Access control.
     pub auth: Auth,
     /// Timeouts of the shutdown.
@@ -61,6 +67,19 @@ impl Config {
     /// The address to listen on: the configured one, else `127.0.0.1:7777`.
     pub fn listen_address(&self) -> SocketAddr {
         self.listen.unwrap_or(DEFAULT_LISTEN)
+    }
+
+    /// The view that is set for a client of this name. Its own name takes precedence over patterns, and a longer
+    /// pattern over a shorter one.
+    pub fn client_view(&self, client: &str) -> Option<View> {
+        if self.clients.is_empty() {
+            return None;
+        }
+        let client = client.to_lowercase();
+        let fits = |pattern: &&String| stars_match(&pattern.to_lowercase(), &client);
+        let rank = |pattern: &&String| (!pattern.contains('*'), pattern.len());
+        let best = self.clients.keys().filter(fits).max_by_key(rank)?;
+        self.clients.get(best).copied()
     }
 
     /// Adds the built-in memory to the servers, if it is enabled. A configured server with the same name
@@ -88,6 +107,7 @@ impl Default for Config {
             view: View::Auto,
             servers: BTreeMap::new(),
             profiles: BTreeMap::new(),
+            clients: BTreeMap::new(),
             auth: Auth::default(),
             shutdown: Shutdown::default(),
             wait: Duration::from_secs(5),
@@ -299,6 +319,10 @@ pub struct Server {
     pub transport: Transport,
     /// The newest revision to use; `None` leaves the choice to the gateway.
     pub revision: Option<Revision>,
+    /// The callers that share a process.
+    pub share: Share,
+    /// The most processes at a time, if not all callers share one.
+    pub max_instances: usize,
     /// Time of the start; `None` leaves the choice to the gateway.
     pub start: Option<Start>,
     /// Idle time after which the server is stopped; `None` means never.
@@ -317,6 +341,8 @@ pub struct Server {
     pub max_queued: usize,
     /// The tools that are shown.
     pub tools: ToolFilter,
+    /// The owner's changes to its tools.
+    pub overrides: Overrides,
     /// `true` if merged views list a compact set of its tools. The built-in memory has one.
     pub compact: bool,
     /// The approval that its definitions need before they are shown.
@@ -340,6 +366,8 @@ impl Server {
             enabled: true,
             transport,
             revision: None,
+            share: Share::Auto,
+            max_instances: 8,
             start: None,
             idle_stop: Some(Duration::from_mins(10)),
             request_timeout: Duration::from_mins(1),
@@ -349,6 +377,7 @@ impl Server {
             max_in_flight: 64,
             max_queued: 256,
             tools: ToolFilter::default(),
+            overrides: Overrides::default(),
             compact: false,
             trust: Trust::First,
             max_result_bytes: None,
@@ -357,6 +386,16 @@ impl Server {
             hold: false,
             approved_file: None,
         }
+    }
+
+    /// Tests if clients see a tool, by its own name. A name that an override gives to another tool is reserved for it.
+    pub fn shows_tool(&self, tool: &str) -> bool {
+        let changes = self.overrides.get(tool);
+        let new_name = self.overrides.new_name(tool);
+        let is_reserved = || new_name.is_none() && self.overrides.renamed_to(tool).is_some();
+        !changes.is_some_and(|changes| changes.hidden)
+            && self.tools.permits(tool, new_name)
+            && !is_reserved()
     }
 
     /// Tests if the user has approved a file other than this one.
@@ -673,5 +712,25 @@ mod tests {
         }
         assert!(shown[0].contains("NAME"), "{}", shown[0]);
         assert!(shown[1].contains("https://example.com\""), "{}", shown[1]);
+    }
+
+    #[test]
+    fn closest_name_sets_the_view_of_a_client() {
+        let mut config = Config::default();
+        assert_eq!(config.client_view("cursor"), None);
+        let views = [
+            ("*", View::Search),
+            ("cur*", View::Direct),
+            ("Cursor", View::Auto),
+        ];
+        config.clients = views.map(|(name, view)| (name.to_owned(), view)).into();
+        for (client, view) in [
+            ("cursor", View::Auto),
+            ("CURSOR", View::Auto),
+            ("cursor-vscode", View::Direct),
+            ("zed", View::Search),
+        ] {
+            assert_eq!(config.client_view(client), Some(view), "{client}");
+        }
     }
 }

@@ -20,7 +20,22 @@ pub(crate) fn read(member: &Member<'_>, problems: &mut Problems) -> Option<Profi
         deny: patterns("deny", problems).unwrap_or_default(),
         view: block.text("view").map(read::view),
         approvals: block.text("approvals").map(Guard::read),
+        memory_namespace: namespace(block, problems),
     })
+}
+
+fn namespace(profile: Block<'_, '_>, problems: &mut Problems) -> Option<String> {
+    let block = profile.block("memory")?;
+    let namespace = block.text("namespace")?;
+    if namespace.trim().is_empty() {
+        let message = "\"namespace\" is empty";
+        problems.add_with_hint(
+            block.at("namespace"),
+            message,
+            "name a namespace, such as \"work\"",
+        );
+    }
+    Some(namespace.to_owned())
 }
 
 fn patterns(list: &Node<'_>, problems: &mut Problems) -> Option<Vec<ToolPattern>> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::diagnostic::Problems;
-use crate::json::{Json, Member, Node};
+use crate::json::{Json, Member, Node, quote};
 use crate::keys::{PRICES, PROVIDER, WEBHOOK};
 use crate::listen::parse_listen;
 use crate::model::{
@@ -16,7 +16,7 @@ use crate::model::{
 };
 use crate::name::{check_profile_name, check_server_name};
 use crate::profile;
-use crate::reference::pieces;
+use crate::reference::{Piece, pieces};
 use crate::server;
 use crate::shape::Keys;
 
@@ -117,7 +117,36 @@ pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
             }
         }
     }
+    check_namespaces(root, &config, problems);
+    config.clients = client_views(root);
     config
+}
+
+/// Reports namespaces of a memory that another server replaces.
+fn check_namespaces(root: &Node<'_>, config: &Config, problems: &mut Problems) {
+    let profiles = root.get("profiles").and_then(|all| all.node.members());
+    let memory = config.servers.get(Memory::NAME);
+    for profile in profiles.into_iter().flatten().filter(|_| memory.is_some()) {
+        if let Some(of) = Block(&profile.node).block("memory")
+            && of.text("namespace").is_some()
+        {
+            problems.add_with_hint(
+                of.at("namespace"),
+                "\"namespace\" has no effect: the server \"memory\" replaces the built-in memory",
+                "rename that server, or remove this key",
+            );
+        }
+    }
+}
+
+/// Converts `clients`.
+fn client_views(root: &Node<'_>) -> BTreeMap<String, View> {
+    let clients = root.get("clients").and_then(|member| member.node.members());
+    let views = clients.into_iter().flatten().filter_map(|member| {
+        let written = Block(&member.node).text("view")?;
+        Some((member.key.clone().into_owned(), view(written)))
+    });
+    views.collect()
 }
 
 /// Converts the value of `view`.
@@ -189,7 +218,7 @@ fn budget(block: Block<'_, '_>) -> Budget {
 }
 
 fn webhook(block: Block<'_, '_>, problems: &mut Problems) -> Option<Webhook> {
-    references(block, &["url", "secret"], problems);
+    gateway_references(block, &["url", "secret"], problems);
     needs(block, "webhook", &WEBHOOK, problems);
     let url = server::address(block, "url", problems);
     let secret = block.text("secret")?;
@@ -209,7 +238,7 @@ fn webhook(block: Block<'_, '_>, problems: &mut Problems) -> Option<Webhook> {
 }
 
 fn provider(block: Block<'_, '_>, problems: &mut Problems) -> Option<Provider> {
-    references(block, &["baseUrl", "apiKey"], problems);
+    gateway_references(block, &["baseUrl", "apiKey"], problems);
     needs(block, "provider", &PROVIDER, problems);
     let prices = block.block("prices");
     if let Some(prices) = prices {
@@ -235,11 +264,26 @@ fn provider(block: Block<'_, '_>, problems: &mut Problems) -> Option<Provider> {
     })
 }
 
-/// Reports malformed references under these keys.
+/// Reports malformed references under these keys of a server.
 pub(crate) fn references(block: Block<'_, '_>, keys: &[&str], problems: &mut Problems) {
     for key in keys {
         if let Some(member) = block.0.get(key) {
-            check_references(&member.node, problems);
+            check_references(&member.node, problems, &mut |_, _| {});
+        }
+    }
+}
+
+/// Does the same for keys that belong to no call, and so to no caller.
+fn gateway_references(block: Block<'_, '_>, keys: &[&str], problems: &mut Problems) {
+    for key in keys {
+        if let Some(member) = block.0.get(key) {
+            check_references(&member.node, problems, &mut |piece, problems| {
+                if let Piece::Caller(placeholder) = piece {
+                    let message = format!("{} has no meaning here", quote(placeholder.as_str()));
+                    let hint = "use it in the entry of a server";
+                    problems.add_with_hint(member.node.start, message, hint);
+                }
+            });
         }
     }
 }
@@ -347,22 +391,26 @@ pub(crate) fn texts(value: &Json<'_>) -> Option<Vec<String>> {
 }
 
 /// Reports every string in a value that contains a `${` which is not a reference.
-pub(crate) fn check_references(node: &Node<'_>, problems: &mut Problems) {
+fn check_references(
+    node: &Node<'_>,
+    problems: &mut Problems,
+    look: &mut dyn FnMut(&Piece<'_>, &mut Problems),
+) {
     match &node.value {
-        Json::Text(text) => {
-            // Most strings have none; skipping them keeps the start fast.
-            if text.contains("${")
-                && let Err(malformed) = pieces(text)
-            {
+        // Most strings have none; skipping them keeps the start fast.
+        Json::Text(text) if text.contains("${") => match pieces(text) {
+            Ok(pieces) => pieces.iter().for_each(|piece| look(piece, problems)),
+            Err(malformed) => {
                 problems.add_with_hint(node.start, malformed.message, malformed.hint);
             }
-        }
+        },
+        Json::Text(_) => {}
         Json::List(items) => items
             .iter()
-            .for_each(|item| check_references(item, problems)),
+            .for_each(|item| check_references(item, problems, look)),
         Json::Object(members) => members
             .iter()
-            .for_each(|member| check_references(&member.node, problems)),
+            .for_each(|member| check_references(&member.node, problems, look)),
         Json::Null | Json::Bool(_) | Json::Number(_) => {}
     }
 }

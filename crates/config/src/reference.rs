@@ -1,6 +1,9 @@
-//! References in strings: `${env:NAME}` and `${secret:NAME}`; `$${` is a literal `${`.
+//! References in strings: `${env:NAME}` and `${secret:NAME}`, and in the entry of a server `${project}`,
+//! `${project.name}` and `${client}`; `$${` is a literal `${`.
 
 use std::ops::Range;
+
+use switchboard_text::nearest;
 
 use crate::json::quote;
 use crate::secret::is_pasted_value;
@@ -17,6 +20,42 @@ pub(crate) enum Piece<'a> {
     Env(&'a str),
     /// A file in the directory of secrets.
     Secret(&'a str),
+    /// A fact about the caller.
+    Caller(Placeholder),
+}
+
+/// A fact about the caller that the entry of a server may refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placeholder {
+    /// The directory that the client works in.
+    Project,
+    /// The last component of that directory.
+    ProjectName,
+    /// The name that the client gives itself.
+    Client,
+}
+
+impl Placeholder {
+    const ALL: [Self; 3] = [Self::Project, Self::ProjectName, Self::Client];
+
+    /// The reference, as it is written.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Project => "${project}",
+            Self::ProjectName => "${project.name}",
+            Self::Client => "${client}",
+        }
+    }
+
+    /// The name in a reference.
+    fn name(self) -> &'static str {
+        let written = self.as_str();
+        &written["${".len()..written.len() - 1]
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.name() == name)
+    }
 }
 
 /// A `${` that does not start a reference.
@@ -65,6 +104,7 @@ pub(crate) fn ranges(text: &str) -> Result<Vec<Range<usize>>, Malformed> {
             Piece::Plain(plain) => plain.len(),
             Piece::Env(name) => "${env:}".len() + name.len(),
             Piece::Secret(name) => "${secret:}".len() + name.len(),
+            Piece::Caller(placeholder) => placeholder.as_str().len(),
         };
         if !matches!(piece, Piece::Plain(_)) {
             ranges.push(start..at);
@@ -74,6 +114,9 @@ pub(crate) fn ranges(text: &str) -> Result<Vec<Range<usize>>, Malformed> {
 }
 
 fn reference(inside: &str) -> Result<Piece<'_>, Malformed> {
+    if let Some(placeholder) = Placeholder::parse(inside) {
+        return Ok(Piece::Caller(placeholder));
+    }
     match inside.split_once(':') {
         Some(("env", name)) if is_variable_name(name) => Ok(Piece::Env(name)),
         Some(("secret", name)) if is_secret_name(name) => Ok(Piece::Secret(name)),
@@ -90,6 +133,13 @@ fn reference(inside: &str) -> Result<Piece<'_>, Malformed> {
         }),
         _ => {
             let shown = quote(&format!("${{{inside}}}"));
+            let placeholders = Placeholder::ALL.map(Placeholder::name);
+            if let Some(meant) = nearest(inside, placeholders) {
+                return Err(Malformed {
+                    message: format!("unknown reference {shown}"),
+                    hint: format!("did you mean ${{{meant}}}?"),
+                });
+            }
             let name = inside.rsplit(':').next().unwrap_or_default();
             let is_name = is_secret_name(name) && !is_pasted_value(name);
             let name = if is_name { name } else { "NAME" };
@@ -124,7 +174,7 @@ mod tests {
 
     #[test]
     fn strings_are_split_into_pieces() {
-        use Piece::{Env, Plain, Secret};
+        use Piece::{Caller, Env, Plain, Secret};
         for (text, expected) in [
             ("", vec![]),
             ("plain $HOME $ {x} $$", vec![Plain("plain $HOME $ {x} $$")]),
@@ -136,6 +186,16 @@ mod tests {
             ("$${env:A}", vec![Plain("${"), Plain("env:A}")]),
             ("$$${env:A}", vec![Plain("$"), Plain("${"), Plain("env:A}")]),
             ("$${${env:A}", vec![Plain("${"), Env("A")]),
+            (
+                "${project}/${project.name}-${client}",
+                vec![
+                    Caller(Placeholder::Project),
+                    Plain("/"),
+                    Caller(Placeholder::ProjectName),
+                    Plain("-"),
+                    Caller(Placeholder::Client),
+                ],
+            ),
         ] {
             let mut found = pieces(text).unwrap();
             found.retain(|piece| *piece != Plain(""));
@@ -146,6 +206,7 @@ mod tests {
                 Plain(_) => None,
                 Env(name) => Some(format!("${{env:{name}}}")),
                 Secret(name) => Some(format!("${{secret:{name}}}")),
+                Caller(placeholder) => Some(placeholder.as_str().to_owned()),
             });
             assert_eq!(places, spelled.collect::<Vec<_>>(), "{text:?}");
         }
@@ -175,5 +236,12 @@ mod tests {
             pieces("${input:key}").unwrap_err().hint,
             "write ${env:key} for a variable, ${secret:key} for a secret, or $${ for a literal ${"
         );
+        for (typo, hint) in [
+            ("${projct}", "did you mean ${project}?"),
+            ("${project.nme}", "did you mean ${project.name}?"),
+            ("${Client}", "did you mean ${client}?"),
+        ] {
+            assert_eq!(pieces(typo).unwrap_err().hint, hint, "{typo:?}");
+        }
     }
 }

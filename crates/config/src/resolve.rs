@@ -1,4 +1,4 @@
-//! Resolves `${env:NAME}` and `${secret:NAME}`.
+//! Resolves `${env:NAME}`, `${secret:NAME}`, and the facts about the caller.
 //!
 //! The configuration keeps the references. Values are fetched when a server is started, so that they do
 //! not appear in files, logs or comparisons that do not need them.
@@ -9,12 +9,15 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use switchboard_files::{Access, Links, open, read_open};
 use switchboard_redact::{self as redact, Secret, Source};
+use switchboard_text::percent;
 
 use crate::model::{CommandLine, Container, Provider, Remote, Server, Transport, Webhook};
-use crate::reference::{Piece, pieces};
+use crate::reference::{Piece, Placeholder, pieces};
+use crate::script;
 use crate::secret::is_pasted_value;
 use crate::shell::shell_word;
 
@@ -86,6 +89,28 @@ pub enum ResolveError {
         /// The problem with the content.
         what: &'static str,
     },
+    /// The server needs a project, and its caller has none.
+    #[error("{place}: the client works in no known project directory")]
+    NoProject {
+        /// Location of the reference.
+        place: String,
+    },
+    /// The fact about the caller would be taken for something else.
+    #[error("{place}: {name:?} {why}")]
+    Unfit {
+        /// Location of the reference.
+        place: String,
+        /// The directory or the name of the client.
+        name: String,
+        /// The reason.
+        why: Unfit,
+    },
+    /// The caller is not known.
+    #[error("{place}: there is no client")]
+    NoClient {
+        /// Location of the reference.
+        place: String,
+    },
     /// The string has a malformed reference. [`parse`](crate::parse) rejects such a configuration.
     #[error("{place}: {message}")]
     Malformed {
@@ -119,10 +144,60 @@ impl ResolveError {
             Self::Content { path, .. } => {
                 format!("write the secret to {} again", path.display()).into()
             }
+            Self::NoProject { .. } => NO_PROJECT_HINT.into(),
+            Self::Unfit { why, .. } => why.hint().into(),
+            Self::NoClient { .. } => "call one of its tools from a client".into(),
             Self::Malformed { hint, .. } => hint.into(),
         })
     }
 }
+
+/// Advice for a client without a project.
+pub const NO_PROJECT_HINT: &str = "start the client in the directory of a project; over HTTP, add `?project=DIRECTORY` \
+     to the address";
+
+/// The caller that a process of a server is started for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Occasion {
+    /// The directory that the client works in.
+    pub project: Option<Arc<str>>,
+    /// The name that the client gives itself.
+    pub client: Option<Arc<str>>,
+}
+
+impl Occasion {
+    fn get(&self, placeholder: Placeholder) -> Option<Cow<'_, str>> {
+        match placeholder {
+            Placeholder::Project => self.project.as_deref().map(Cow::Borrowed),
+            Placeholder::ProjectName => {
+                let name = Path::new(self.project.as_deref()?).file_name();
+                // Only the root directory has no name.
+                Some(name.map_or(Cow::Borrowed("root"), |name| name.to_string_lossy()))
+            }
+            Placeholder::Client => self.client.as_deref().map(file_name),
+        }
+    }
+}
+
+/// The name of a client, which it chooses itself, in a form that is a file name and not an option.
+fn file_name(client: &str) -> Cow<'_, str> {
+    let plain = |letter: char| {
+        if letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.') {
+            letter
+        } else {
+            '_'
+        }
+    };
+    let name: String = client.chars().take(CLIENT_MAX).map(plain).collect();
+    if name.starts_with(|first: char| first.is_ascii_alphanumeric()) {
+        name.into()
+    } else {
+        format!("client{name}").into()
+    }
+}
+
+/// The longest name of a client, in characters.
+const CLIENT_MAX: usize = 64;
 
 /// A part of the configuration with its references resolved, and the secrets that it contains.
 #[derive(Debug)]
@@ -139,11 +214,15 @@ impl Server {
     pub fn resolve(
         &self,
         name: &str,
+        occasion: &Occasion,
         secrets: &Path,
         env: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Resolved<Self>, ResolveError> {
         let owner = format!("server `{name}`, ");
-        let resolver = Resolver::new(&owner, secrets, env);
+        let resolver = Resolver {
+            occasion,
+            ..Resolver::new(&owner, secrets, env)
+        };
         let value = Self {
             transport: resolver.transport(&self.transport)?,
             ..self.clone()
@@ -189,7 +268,52 @@ impl Webhook {
     }
 }
 
+/// No caller.
+const NOBODY: &Occasion = &Occasion {
+    project: None,
+    client: None,
+};
+
+/// The reason why a fact about the caller cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// An interpreter would run it.
+    #[error("would be run as code")]
+    Script,
+    /// A program would take it for an option.
+    #[error("would be taken for an option")]
+    Option,
+    /// A container engine would split it.
+    #[error("contains a character that separates the parts of a mount")]
+    Mount,
+}
+
+impl Unfit {
+    const fn hint(self) -> &'static str {
+        match self {
+            Self::Script => {
+                "put the reference into a variable of `env`, and let the code read that variable"
+            }
+            Self::Option => "put text before the reference, such as `--directory=` or `./`",
+            Self::Mount => "rename the directory",
+        }
+    }
+}
+
+/// The reader of a text in an entry.
+#[derive(Clone, Copy)]
+enum Reader {
+    Program,
+    /// It runs the text as code.
+    Interpreter,
+    /// The engine of a container.
+    Engine,
+    /// A server, which decodes the text.
+    Url,
+}
+
 struct Resolver<'a> {
+    occasion: &'a Occasion,
     /// Prefix of every location.
     owner: &'a str,
     secrets: &'a Path,
@@ -202,6 +326,7 @@ impl<'a> Resolver<'a> {
     fn new(owner: &'a str, secrets: &'a Path, env: &'a dyn Fn(&str) -> Option<OsString>) -> Self {
         Self {
             owner,
+            occasion: NOBODY,
             secrets,
             env,
             found: RefCell::default(),
@@ -223,22 +348,30 @@ impl<'a> Resolver<'a> {
         Ok(match transport {
             Transport::Command(line) => Transport::Command(CommandLine {
                 command: self.text("command", &line.command)?,
-                args: self.list("args", &line.args)?,
+                args: self.list("args", &line.args, &|at| {
+                    if script::is_in(&line.command, &line.args, at) {
+                        Reader::Interpreter
+                    } else {
+                        Reader::Program
+                    }
+                })?,
                 env: self.map("env", &line.env)?,
                 inherit_env: line.inherit_env.clone(),
                 cwd: self.optional("cwd", line.cwd.as_deref())?,
             }),
             Transport::Remote(remote) => Transport::Remote(Remote {
-                url: self.text("url", &remote.url)?,
+                url: self.resolve("url", &remote.url, Reader::Url)?,
                 headers: self.map("headers", &remote.headers)?,
                 kind: remote.kind,
             }),
             Transport::Container(container) => Transport::Container(Container {
                 image: self.text("image", &container.image)?,
-                args: self.list("args", &container.args)?,
+                args: self.list("args", &container.args, &|_| Reader::Program)?,
                 env: self.map("env", &container.env)?,
-                mounts: self.list("isolation.mounts", &container.mounts)?,
-                run_args: self.list("isolation.runArgs", &container.run_args)?,
+                mounts: self.list("isolation.mounts", &container.mounts, &|_| Reader::Engine)?,
+                run_args: self.list("isolation.runArgs", &container.run_args, &|_| {
+                    Reader::Engine
+                })?,
                 ..container.clone()
             }),
             Transport::BuiltIn => Transport::BuiltIn,
@@ -249,8 +382,15 @@ impl<'a> Resolver<'a> {
         text.map(|text| self.text(field, text)).transpose()
     }
 
-    fn list(&self, field: &str, items: &[String]) -> Result<Vec<String>, ResolveError> {
-        let resolve = |(at, item): (usize, &String)| self.text(&format!("{field}[{at}]"), item);
+    fn list(
+        &self,
+        field: &str,
+        items: &[String],
+        reader: &dyn Fn(usize) -> Reader,
+    ) -> Result<Vec<String>, ResolveError> {
+        let resolve = |(at, item): (usize, &String)| {
+            self.resolve(&format!("{field}[{at}]"), item, reader(at))
+        };
         let resolved: Vec<String> = items
             .iter()
             .enumerate()
@@ -281,6 +421,11 @@ impl<'a> Resolver<'a> {
     }
 
     fn text(&self, field: &str, text: &str) -> Result<String, ResolveError> {
+        self.resolve(field, text, Reader::Program)
+    }
+
+    /// The text with its references resolved, as its reader needs it.
+    fn resolve(&self, field: &str, text: &str, reader: Reader) -> Result<String, ResolveError> {
         let place = || format!("{}{field}", self.owner);
         let pieces = pieces(text).map_err(|malformed| ResolveError::Malformed {
             place: place(),
@@ -300,6 +445,31 @@ impl<'a> Resolver<'a> {
                     let value = self.secret(&place, name)?;
                     self.add(redact::reference(Source::Secret, name, &value));
                     resolved.push_str(&value);
+                }
+                Piece::Caller(placeholder) => {
+                    let value = self.occasion.get(placeholder);
+                    let value = value.ok_or_else(|| match placeholder {
+                        Placeholder::Client => ResolveError::NoClient { place: place() },
+                        Placeholder::Project | Placeholder::ProjectName => {
+                            ResolveError::NoProject { place: place() }
+                        }
+                    })?;
+                    // A repository chooses the name of its directory.
+                    let unfit = |why| {
+                        let (place, name) = (place(), value.clone().into_owned());
+                        Err(ResolveError::Unfit { place, name, why })
+                    };
+                    match reader {
+                        _ if resolved.is_empty() && value.starts_with('-') => {
+                            return unfit(Unfit::Option);
+                        }
+                        Reader::Interpreter => return unfit(Unfit::Script),
+                        Reader::Engine if value.contains([':', ',']) => {
+                            return unfit(Unfit::Mount);
+                        }
+                        Reader::Url => resolved.push_str(&percent::encode(&value, b"-._~/")),
+                        Reader::Program | Reader::Engine => resolved.push_str(&value),
+                    }
                 }
             }
         }

@@ -80,6 +80,9 @@ fn of(shape: &'static Shape) -> Map<String, Value> {
             },
             "additionalProperties": object(keys),
         }),
+        Shape::Entries(_, keys) => {
+            json!({"type": "object", "additionalProperties": object(keys)})
+        }
         Shape::Values => json!({"type": "array"}),
         Shape::Anything => json!({}),
         Shape::Either(one, other) => json!({"anyOf": [of(one), of(other)]}),

@@ -166,7 +166,7 @@ impl fmt::Display for Reference<'_> {
 fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
     let pieces = pieces(text).into_iter().flatten();
     pieces.filter_map(|piece| match piece {
-        Piece::Plain(_) => None,
+        Piece::Plain(_) | Piece::Caller(_) => None,
         Piece::Env(name) => Some(Reference::Variable(name)),
         Piece::Secret(name) => Some(Reference::Secret(name)),
     })

@@ -1,5 +1,7 @@
 //! Converts an entry of `mcpServers` to a [`Server`], including the spellings of other programs.
 
+mod overrides;
+
 use std::time::Duration;
 
 use switchboard_wire::Revision;
@@ -13,6 +15,8 @@ use crate::model::{
 };
 use crate::network::Network;
 use crate::read::{Block, references, texts};
+use crate::reference::Placeholder;
+use crate::share::Share;
 
 /// Keys that apply only to some kinds of servers.
 const COMPANIONS: [(&str, &[Way]); 6] = [
@@ -50,9 +54,15 @@ pub(crate) fn read(member: &Member<'_>, problems: &mut Problems) -> Option<Serve
         Way::Container => Transport::Container(container(block, problems)?),
     };
     let defaults = Server::new(transport);
+    let share = block.text("share").map(Share::read).unwrap_or_default();
+    contradictions(block, share, &defaults, problems);
     Some(Server {
         enabled: enabled(block, problems),
         revision: block.text("revision").and_then(Revision::parse),
+        share,
+        max_instances: block
+            .count("maxInstances")
+            .unwrap_or(defaults.max_instances),
         start: match block.text("start") {
             Some("lazy") => Some(Start::Lazy),
             Some("eager") => Some(Start::Eager),
@@ -79,6 +89,7 @@ pub(crate) fn read(member: &Member<'_>, problems: &mut Problems) -> Option<Serve
         max_in_flight: block.count("maxInFlight").unwrap_or(defaults.max_in_flight),
         max_queued: block.count("maxQueued").unwrap_or(defaults.max_queued),
         tools: tools(block, problems),
+        overrides: overrides::read(block, problems),
         compact: defaults.compact,
         trust: match block.text("trust") {
             Some("ask") => Trust::Ask,
@@ -92,6 +103,30 @@ pub(crate) fn read(member: &Member<'_>, problems: &mut Problems) -> Option<Serve
         approved_file: block.text("approvedFile").map(str::to_owned),
         transport: defaults.transport,
     })
+}
+
+/// Reports references to the caller in the entry of a server whose processes do not have one.
+fn contradictions(block: Block<'_, '_>, share: Share, server: &Server, problems: &mut Problems) {
+    let has_none = |placeholder: &Placeholder| match share {
+        Share::All => true,
+        Share::Project => *placeholder == Placeholder::Client,
+        Share::Client | Share::Auto => false,
+    };
+    if let Some(placeholder) = server.placeholders().find(has_none) {
+        let sharing = match placeholder {
+            Placeholder::Client => "client",
+            Placeholder::Project | Placeholder::ProjectName => "project",
+        };
+        problems.add_with_hint(
+            block.at("share"),
+            format!(
+                "\"share\" is \"{}\", but the entry contains {}",
+                share.as_str(),
+                placeholder.as_str()
+            ),
+            format!("remove \"share\", or set it to \"{sharing}\""),
+        );
+    }
 }
 
 /// Determines how the server is reached, and the key that says so.

@@ -38,6 +38,8 @@ pub(crate) enum Shape {
     Object(&'static Keys),
     /// A map from names, of things such as servers, to objects.
     Named(&'static str, &'static Keys),
+    /// The same with any names, such as those of tools.
+    Entries(&'static str, &'static Keys),
     Values,
     Anything,
     Either(&'static Shape, &'static Shape),
@@ -104,7 +106,7 @@ pub(crate) fn check(node: &Node<'_>, shape: &Shape, name: &str, problems: &mut P
             }
         }
         (Shape::Object(keys), Json::Object(members)) => check_members(members, keys, problems),
-        (Shape::Named(thing, keys), Json::Object(all)) => {
+        (Shape::Named(thing, keys) | Shape::Entries(thing, keys), Json::Object(all)) => {
             for one in all {
                 match &one.node.value {
                     Json::Object(members) => check_members(members, keys, problems),
@@ -169,7 +171,10 @@ fn fits(node: &Node<'_>, shape: &Shape) -> bool {
         (Shape::Flag, Json::Bool(_))
         | (Shape::Text, Json::Text(_))
         | (Shape::Texts | Shape::Values | Shape::Choices(_), Json::List(_))
-        | (Shape::TextMap | Shape::Object(_) | Shape::Named(..), Json::Object(_))
+        | (
+            Shape::TextMap | Shape::Object(_) | Shape::Named(..) | Shape::Entries(..),
+            Json::Object(_),
+        )
         | (Shape::Anything, _) => true,
         (Shape::Amount, Json::Number(text)) => text
             .parse::<f64>()
@@ -250,7 +255,7 @@ fn describe(shape: &Shape) -> String {
         Shape::Choices(choices) => format!("a list of {}", describe(&Shape::Choice(choices))),
         Shape::Texts => "a list of strings".to_owned(),
         Shape::TextMap => "an object with string values".to_owned(),
-        Shape::Object(_) | Shape::Named(..) => "an object".to_owned(),
+        Shape::Object(_) | Shape::Named(..) | Shape::Entries(..) => "an object".to_owned(),
         Shape::Values => "a list".to_owned(),
         Shape::Anything => "a value".to_owned(),
         Shape::Either(one, other) => format!("{} or {}", describe(one), describe(other)),

@@ -62,7 +62,7 @@ export function open() {
       ["Servers", number(status.servers.length), has("parked") ? "bad" : has("retrying") ? "warn" : null, "#servers", stateCount(status.servers)],
       ["Tools", number(status.tools), null, "#tools"],
       ["Held", number(held), held ? "warn" : null, "#tools"],
-      ["Clients", number(status.clients), null, null],
+      ["Clients", number(status.clients), null, "#access"],
     ]);
     keyed(servers, [...status.servers].sort((a, b) => Number(TROUBLE.has(b.state)) - Number(TROUBLE.has(a.state)) || a.name.localeCompare(b.name)),
       (server) => server.name, (server) => drawServer(h("li"), server), drawServer);

@@ -23,7 +23,7 @@ export function openTool(server, name, listHref) {
     drawTrust(trusted.value);
     const tool = tools.value?.tools.find((other) => other.tool === name);
     const definition = tool?.definition ?? trusted.value?.held?.definition ?? trusted.value?.approved?.definition;
-    const key = JSON.stringify([definition ?? null, Boolean(tool)]);
+    const key = JSON.stringify([definition ?? null, Boolean(tool), tool?.override ?? null]);
     if (key === shown) return;
     shown = key;
     if (!definition) {
@@ -32,7 +32,7 @@ export function openTool(server, name, listHref) {
     }
     fill(body);
     try {
-      add(body, [about(definition), tool ? tryIt(`${server}:${name}`, definition) : h("p", { class: "muted" }, "You cannot try the tool while it is held.")]);
+      add(body, [overridden(tool), about(definition), tool ? tryIt(tool.name, definition) : h("p", { class: "muted" }, "You cannot try the tool while it is held.")]);
     } catch {
       fill(body, h("div", { class: "callout", "data-tone": "warn" }, "The console does not support this definition, so it is shown as JSON."), json(definition));
     }
@@ -48,6 +48,17 @@ export function openTool(server, name, listHref) {
   read();
   const off = on("trust", read);
   return { title: () => `${server}:${name}`, node, back: listHref, close: off };
+}
+
+// The override of a tool, next to the definition that the server sent.
+function overridden(tool) {
+  if (!tool?.override) return null;
+  const { definition, fixed, hidden } = tool.override;
+  const rows = [["Name for clients", plain(tool.exposed)], ["Name at the server", plain(tool.tool)], ...Object.entries(fixed).map(([name, value]) => [`Fixed argument ${plain(name)}`, plain(JSON.stringify(value))]), ...hidden.map((name) => ["Hidden argument", plain(name)])];
+  return h("section", { class: "card override" }, h("h2", null, "Override"),
+    h("p", { class: "muted" }, "Clients see the tool as shown below. The server's own definition is what you approve."),
+    h("dl", { class: "facts" }, rows.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
+    h("details", null, h("summary", null, "Definition of the server"), json(definition)));
 }
 
 const HINTS = [["readOnlyHint", "read-only", "not read-only"], ["destructiveHint", "destructive", "not destructive"], ["idempotentHint", "idempotent", "not idempotent"], ["openWorldHint", "accesses external systems", "does not access external systems"]];

@@ -3,7 +3,11 @@
 //! A process belongs to a server if it descends from this process, which starts nothing but guards and adopts
 //! the orphans of a dead guard, or if it or an ancestor was started with this instance's marker.
 
-use std::{fs, path::PathBuf};
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use rustix::{io::Errno, process::Pid};
 
@@ -33,11 +37,17 @@ pub enum Lineage {
     Unknown,
 }
 
+impl Lineage {
+    const fn is_server(&self) -> bool {
+        matches!(self, Self::Server(_))
+    }
+}
+
 /// The longest chain of ancestors that is followed.
 const ANCESTORS_MAX: usize = 256;
 /// The most attempts to read a chain that changes meanwhile.
 const TRIES: usize = 8;
-/// The most passes over all processes for one socket.
+/// The most passes over all processes for the same sockets.
 const PASSES: usize = 2;
 
 impl Containment {
@@ -84,8 +94,8 @@ impl Containment {
         Lineage::Unknown
     }
 
-    /// Finds a process that has the socket with this inode open, and its relation to the servers. Reads
-    /// `/proc`, so it may block.
+    /// Finds, for each socket with one of these inodes, a process that has it open, and the relation of that
+    /// process to the servers. Reads `/proc`, so it may block. Many sockets take little longer than one.
     ///
     /// A socket may belong to a server even if no server process is seen to have it: a descriptor in transit
     /// through another socket is in no table, and neither is one that moves on while the tables are read. So
@@ -93,37 +103,117 @@ impl Containment {
     /// of servers are read first; a table that cannot be read proves no more than a descriptor in transit,
     /// and is skipped. A child of this process shares its descriptors until it executes its own program, so a
     /// socket that this process has too is not attributed to a server.
-    pub fn lineage_of_socket(&self, inode: u64) -> Lineage {
-        let wanted = format!("socket:[{inode}]");
+    pub fn lineages_of_sockets(&self, inodes: &[u64]) -> Vec<Lineage> {
+        let mut found = vec![Lineage::Unknown; inodes.len()];
         for _ in 0..PASSES {
-            let table = process::all();
-            let servers = process::descendants(&table, own_pid());
-            let holder = servers.iter().find(|stat| {
-                process_has_open(stat.pid, &wanted) || thread_has_open(stat.pid, &wanted)
-            });
-            if let Some(holder) = holder {
-                if process_has_open(own_pid(), &wanted) {
-                    return self.lineage_of(own_pid(), |_| true);
+            let mut wanted = Wanted::default();
+            for (index, inode) in inodes.iter().enumerate() {
+                if found[index] == Lineage::Unknown {
+                    wanted.0.entry(*inode).or_default().push(index);
                 }
-                return Lineage::Server(Process {
-                    pid: holder.pid.unsigned_abs(),
-                    program: program_of(holder.pid),
+            }
+            if wanted.0.is_empty() {
+                break;
+            }
+            self.search(wanted, &mut found);
+        }
+        found
+    }
+
+    /// Passes over all processes once.
+    fn search(&self, mut wanted: Wanted, found: &mut [Lineage]) {
+        let table = process::all();
+        let servers = process::descendants(&table, own_pid());
+        for server in &servers {
+            let mut held = wanted.open_in_process(server.pid);
+            held.extend(wanted.open_in_threads(server.pid));
+            for index in held {
+                found[index] = Lineage::Server(Process {
+                    pid: server.pid.unsigned_abs(),
+                    program: program_of(server.pid),
                 });
             }
-            let others = || table.iter().filter(|stat| !servers.contains(stat));
-            // A thread with its own table is rare, so all processes are checked before all threads.
-            let holder = others()
-                .find(|stat| process_has_open(stat.pid, &wanted))
-                .or_else(|| others().find(|stat| thread_has_open(stat.pid, &wanted)));
-            let lineage = holder.map(|holder| {
-                self.lineage_of(holder.pid, |stat| stat.identity() == holder.identity())
-            });
-            if let Some(settled @ (Lineage::Outside(_) | Lineage::Server(_))) = lineage {
-                return settled;
+        }
+        if found.iter().any(Lineage::is_server) {
+            for index in wanted.open_in_process(own_pid()) {
+                if found[index].is_server() {
+                    found[index] = self.lineage_of(own_pid(), |_| true);
+                }
             }
         }
-        Lineage::Unknown
+        wanted.retain(|index| found[index] == Lineage::Unknown);
+        let others = || table.iter().filter(|stat| !servers.contains(stat));
+        // A thread with its own table is rare, so all processes are checked before all threads.
+        for open_in in [Wanted::open_in_process, Wanted::open_in_threads] {
+            for holder in others() {
+                if wanted.0.is_empty() {
+                    return;
+                }
+                let held = open_in(&wanted, holder.pid);
+                if held.is_empty() {
+                    continue;
+                }
+                let lineage =
+                    self.lineage_of(holder.pid, |stat| stat.identity() == holder.identity());
+                for index in &held {
+                    found[*index] = lineage.clone();
+                }
+                wanted.retain(|index| !held.contains(&index));
+            }
+        }
     }
+}
+
+/// Inodes of sockets, each with its places in a list.
+#[derive(Default)]
+struct Wanted(HashMap<u64, Vec<usize>>);
+
+impl Wanted {
+    fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        self.0.retain(|_, places| {
+            places.retain(|&index| keep(index));
+            !places.is_empty()
+        });
+    }
+
+    /// The places of the sockets that a process has open.
+    fn open_in_process(&self, pid: i32) -> Vec<usize> {
+        self.open_in(&format!("/proc/{pid}/fd"))
+    }
+
+    /// The places of the sockets that a thread of a process has open, in its own table or after the first
+    /// thread has exited.
+    fn open_in_threads(&self, pid: i32) -> Vec<usize> {
+        let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+            return Vec::new();
+        };
+        let own = pid.to_string();
+        threads
+            .flatten()
+            .filter(|thread| thread.file_name() != *own)
+            .flat_map(|thread| self.open_in(&format!("{}/fd", thread.path().display())))
+            .collect()
+    }
+
+    /// The places of the sockets in a table of open files, such as `/proc/7/fd`; none if it is unreadable.
+    fn open_in(&self, table: &str) -> Vec<usize> {
+        let Ok(entries) = fs::read_dir(table) else {
+            return Vec::new();
+        };
+        entries
+            .flatten()
+            .filter_map(|entry| inode_of(&fs::read_link(entry.path()).ok()?))
+            .filter_map(|inode| self.0.get(&inode))
+            .flatten()
+            .copied()
+            .collect()
+    }
+}
+
+/// The inode in the name of an open socket, `socket:[INODE]`.
+fn inode_of(name: &Path) -> Option<u64> {
+    let inode = name.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
+    inode.parse().ok()
 }
 
 enum Chain {
@@ -190,32 +280,6 @@ fn is_marked(pid: i32, instance: &Instance) -> bool {
 
 fn program_of(pid: i32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe")).ok()
-}
-
-/// Tests if a table of open files, such as `/proc/7/fd`, is readable and contains this one.
-fn has_open(table: &str, wanted: &str) -> bool {
-    let Ok(entries) = fs::read_dir(table) else {
-        return false;
-    };
-    entries
-        .flatten()
-        .any(|entry| fs::read_link(entry.path()).is_ok_and(|target| target.as_os_str() == wanted))
-}
-
-fn process_has_open(pid: i32, wanted: &str) -> bool {
-    has_open(&format!("/proc/{pid}/fd"), wanted)
-}
-
-/// Tests if a thread of a process has the file open, in its own table or after the first thread has exited.
-fn thread_has_open(pid: i32, wanted: &str) -> bool {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
-        return false;
-    };
-    let own = pid.to_string();
-    threads
-        .flatten()
-        .filter(|thread| thread.file_name() != *own)
-        .any(|thread| has_open(&format!("{}/fd", thread.path().display()), wanted))
 }
 
 #[cfg(test)]

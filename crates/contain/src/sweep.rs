@@ -141,7 +141,8 @@ impl Sweep {
         let has_record = |server: &str| {
             let mut records = records.iter();
             records.any(|record| {
-                record.name == server
+                // A name has no slash; one with a number is that of one of several processes.
+                record.name.split('/').next() == Some(server)
                     && record.container.is_some()
                     && record.marker.instance == self.instance
             })

@@ -27,7 +27,7 @@ use std::{
 
 use switchboard_base::{
     backchannel::Backchannel,
-    caller::{Caller, Guest, Realm},
+    caller::{About, Caller, Guest, Realm, answers},
     error::Error,
     extensions::is_foreign,
     health::Reason,
@@ -35,12 +35,14 @@ use switchboard_base::{
 };
 use switchboard_catalog::Kind;
 use switchboard_client::{self as client, CallError, InputRequired, Raw, Revision};
+use switchboard_config::{Override, Server};
 use switchboard_outbound::{
+    instance::{Admission, Instance, Items},
     limiter::Permit,
     live::Live,
     memory,
     questions::Question,
-    upstream::{Admission, Items, Upstream},
+    upstream::{Lease, Upstream},
 };
 use switchboard_wire::{Era, Name, code, method};
 use tokio::time::timeout_at;
@@ -55,6 +57,7 @@ use crate::{
     core::Core,
     dispatch::handshake,
     relay::LastProgress,
+    scope::Scope,
     suspended::{ResumeKey, request_digest},
     translate,
 };
@@ -69,6 +72,10 @@ pub(crate) struct UpstreamRequest<'a> {
     /// The tool, prompt or resource, under the server's own name.
     pub(crate) name: Arc<str>,
     pub(crate) params: Option<Raw>,
+    /// The changes to the tool that is called, which have been applied to the parameters.
+    pub(crate) changes: Vec<Arc<Override>>,
+    /// The scope and the settings of the server under which the request was permitted.
+    pub(crate) permitted: (Arc<Scope>, Arc<Server>),
     /// Signals that a person is asked, for clients that are not kept waiting.
     pub(crate) ask_signal: Option<&'a Arc<AskSignal>>,
     /// The request may be a repetition that carries answers. Others are not searched for a
@@ -77,6 +84,15 @@ pub(crate) struct UpstreamRequest<'a> {
 }
 
 impl UpstreamRequest<'_> {
+    /// The name that the client knows the item by, which an override may have changed.
+    pub(crate) fn shown_name(&self) -> Arc<str> {
+        let new_name = self
+            .changes
+            .iter()
+            .find_map(|changes| changes.name.as_deref());
+        new_name.map_or_else(|| Arc::clone(&self.name), Arc::from)
+    }
+
     /// The items of the server that the request names. A completion may name a template or a
     /// resource.
     pub(crate) fn items(&self) -> Items<'_> {
@@ -159,7 +175,7 @@ async fn walk(
         Err(failure) => return record.finish(Err(failure)),
     };
     // A resource that may not be read may not be read from the cache either.
-    if let Some(kept) = remembered(core, caller, upstream, &outgoing) {
+    if let Some(kept) = context.remembered() {
         return record.finish(Ok(kept));
     }
     let (mut lost, mut consented) = (None, false);
@@ -255,37 +271,6 @@ async fn walk(
     }
 }
 
-/// A cached result of an earlier read that may be served again.
-fn remembered(
-    core: &Core,
-    caller: &Caller,
-    upstream: &Upstream,
-    outgoing: &UpstreamRequest<'_>,
-) -> Option<Raw> {
-    if outgoing.method != method::RESOURCES_READ
-        || returns(outgoing.params.as_ref())
-        || !upstream.settings().enabled
-    {
-        return None;
-    }
-    let reads = &upstream.deps.reads;
-    let (kept, left) = reads.get(&upstream.name, &outgoing.name, caller.realm)?;
-    let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-    let kept = kept
-        .with_member("ttlMs", &Raw::number(left))
-        .unwrap_or(kept);
-    let client = outgoing.guest.revision();
-    let info = || handshake::info(core, caller.realm, outgoing.view);
-    let from = Revision::LATEST;
-    Some(translate::result(
-        kept,
-        &outgoing.method,
-        from,
-        client,
-        info,
-    ))
-}
-
 /// Tests if a request of 2026-07-28 carries a `requestState`, and so repeats an earlier one.
 fn returns(params: Option<&Raw>) -> bool {
     static REQUEST_STATE: Name = Name::new("requestState");
@@ -299,6 +284,8 @@ pub(crate) struct CallContext<'a> {
     pub(crate) core: &'a Arc<Core>,
     pub(crate) caller: &'a Caller,
     pub(crate) upstream: &'a Arc<Upstream>,
+    /// The instance of the server that serves this caller.
+    pub(crate) instance: Lease,
     pub(crate) outgoing: &'a UpstreamRequest<'a>,
     /// The generation of the cache of resources when the call began.
     reads: u64,
@@ -316,15 +303,31 @@ impl<'a> CallContext<'a> {
         outgoing: &'a UpstreamRequest<'a>,
     ) -> Result<Self, Error> {
         let names_progress = in_flight::names_progress(outgoing.params.as_ref())?;
+        let instance = upstream.instance(caller)?;
+        if instance.key().is_some() {
+            offer_roots(&instance, caller, outgoing);
+        }
         Ok(Self {
             core,
             caller,
             upstream,
+            instance,
             outgoing,
             reads: upstream.deps.reads.generation(),
             told: names_progress.then(Arc::default),
             edited: OnceLock::new(),
         })
+    }
+}
+
+/// Records that this client can be asked for its roots, which a server may want when it starts.
+fn offer_roots(instance: &Instance, caller: &Caller, outgoing: &UpstreamRequest<'_>) {
+    let has_roots = |about: &About| answers(&about.capabilities, method::ROOTS_LIST, None);
+    if let (Guest::Legacy { about, .. }, Some(backchannel)) = (outgoing.guest, outgoing.backchannel)
+        && has_roots(about)
+    {
+        let backchannel = backchannel.clone();
+        instance.questions.set_roots(caller.realm, backchannel);
     }
 }
 
@@ -338,8 +341,8 @@ impl CallContext<'_> {
         started: Instant,
         mut lost: Option<Arc<Live>>,
     ) -> Result<(Arc<Live>, Permit), Error> {
-        let upstream = self.upstream;
-        let deadline = started + upstream.request_timeout();
+        let instance = &*self.instance;
+        let deadline = started + instance.request_timeout();
         let era = self.outgoing.guest.era();
         // The server could not be reached in that era, or does not list the item there.
         let mut is_bridged = false;
@@ -350,13 +353,13 @@ impl CallContext<'_> {
                 Some(place) => place,
                 None => self.place(started, deadline).await?,
             };
-            let alone = upstream.other_with(&items).filter(|_| !is_bridged);
+            let alone = instance.other_with(&items).filter(|_| !is_bridged);
             let is_alone = alone.is_some();
             let other = alone.or_else(|| {
-                let for_era = || upstream.other_for(era, || self.may_be_asked());
+                let for_era = || instance.other_for(era, || self.may_be_asked());
                 (!is_bridged).then(for_era).flatten()
             });
-            let chosen = other.as_ref().unwrap_or(upstream);
+            let chosen = other.as_ref().unwrap_or(instance);
             let live = chosen.live();
             let live =
                 live.filter(|live| lost.as_ref().is_none_or(|lost| !Arc::ptr_eq(live, lost)));
@@ -397,7 +400,7 @@ impl CallContext<'_> {
     /// Waits for a permit until the deadline.
     async fn place(&self, started: Instant, deadline: Instant) -> Result<Permit, Error> {
         let upstream = self.upstream;
-        let acquiring = upstream.limiter.acquire(self.caller.key);
+        let acquiring = self.instance.limiter.acquire(self.caller.key);
         let acquiring = acquiring.map_err(|full| Error::Busy {
             server: Arc::clone(&upstream.name),
             waiting: full.waiting,
@@ -448,10 +451,33 @@ impl CallContext<'_> {
     /// Checks that the caller may still use what it requests. Its profile may have changed while the call waited,
     /// and its token may have ended.
     fn is_still_permitted(&self) -> Result<(), Error> {
-        if self.caller.realm == Realm::OWNER {
+        let is_owner = self.caller.realm == Realm::OWNER;
+        let is_call = self.outgoing.method == method::TOOLS_CALL;
+        if is_owner && !is_call {
             return Ok(());
         }
         let scope = self.core.scopes.of(self.caller.realm)?;
+        let (then, settings) = &self.outgoing.permitted;
+        if Arc::ptr_eq(&scope, then) && Arc::ptr_eq(&self.upstream.settings(), settings) {
+            // Nothing has changed, as for nearly every call. The definition is checked on the connection.
+            return Ok(());
+        }
+        let is_changed = || {
+            let now = scope.changes_to(self.upstream, &self.outgoing.name);
+            let then = &self.outgoing.changes;
+            let is_same = |(a, b): (&Arc<Override>, &Arc<Override>)| a.is_called_like(b);
+            now.len() != then.len() || !now.iter().zip(then).all(is_same)
+        };
+        if is_call && is_changed() {
+            let message = "the tool has changed since the call was made, so it was not called";
+            return Err(Error::advised(
+                message,
+                "list the tools again, then call it",
+            ));
+        }
+        if is_owner {
+            return Ok(());
+        }
         self.core.upstream_in(&scope, &self.upstream.name)?;
         for (kind, name) in self.outgoing.items().iter().flatten() {
             let item = Some((*kind, &**name));
@@ -574,6 +600,31 @@ impl CallContext<'_> {
         Ok(translate::modern(asked, || self.info()))
     }
 
+    /// A cached result of an earlier read that may be served again.
+    fn remembered(&self) -> Option<Raw> {
+        let Self {
+            caller,
+            upstream,
+            outgoing,
+            ..
+        } = self;
+        if outgoing.method != method::RESOURCES_READ
+            || returns(outgoing.params.as_ref())
+            || !upstream.settings().enabled
+        {
+            return None;
+        }
+        let reads = &upstream.deps.reads;
+        let (kept, left) = reads.get(&self.instance.id, &outgoing.name, caller.realm)?;
+        let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+        let kept = kept
+            .with_member("ttlMs", &Raw::number(left))
+            .unwrap_or(kept);
+        let client = outgoing.guest.revision();
+        let (of, from) = (&*outgoing.method, Revision::LATEST);
+        Some(translate::result(kept, of, from, client, || self.info()))
+    }
+
     /// Caches a resource that was read, if the server permits that. Results that ask questions, may
     /// ask some, or depend on answers are not cached.
     fn remember(&self, live: &Live, result: &Raw) {
@@ -584,7 +635,7 @@ impl CallContext<'_> {
             && !InputRequired::may_be_in(result)
             && InputRequired::of(result).is_ok_and(|input| input.is_none())
         {
-            let (server, realm) = (&self.upstream.name, self.caller.realm);
+            let (server, realm) = (&self.instance.id, self.caller.realm);
             let reads = &self.upstream.deps.reads;
             reads.put(self.reads, server, &outgoing.name, realm, result);
         }
@@ -628,7 +679,7 @@ impl CallContext<'_> {
 
 /// The key that a client has to match to resume this request.
 fn ticket(caller: &Caller, upstream: &Upstream, outgoing: &UpstreamRequest<'_>) -> ResumeKey {
-    let place = format!("{}\0{}", outgoing.view.place(), upstream.name);
+    let place = format!("{}\0{}", outgoing.view.place(), upstream.place(caller));
     ResumeKey {
         realm: caller.realm,
         request: request_digest(&place, &outgoing.method, outgoing.params.as_ref()),

@@ -33,7 +33,7 @@ use switchboard_outbound::{
     upstream::Upstream,
 };
 use switchboard_store::Store;
-use switchboard_wire::method;
+use switchboard_wire::{Era, method};
 
 use crate::{
     approvals::{self, Approvals, driver::Driver},
@@ -49,6 +49,8 @@ use crate::{
     session::{Audience, Session},
     suspended::{Limits, SuspendedCalls},
     tokens::LiveTokens,
+    translate,
+    visitors::Visitors,
 };
 
 /// The servers, the rules, and the calls between them.
@@ -85,6 +87,8 @@ pub struct Core {
     pub results: Results,
     /// Clients that can receive unsolicited notifications.
     pub audience: Audience,
+    /// Clients of 2026-07-28.
+    pub visitors: Visitors,
     /// The approvals by a person.
     pub approvals: Arc<Approvals>,
     /// Calls that continue while their clients are away.
@@ -157,6 +161,7 @@ impl Core {
             finder,
             results: Results::new(home.results()),
             audience: Audience::default(),
+            visitors: Visitors::default(),
             approvals,
             waiting: SuspendedCalls::new(TokenSigner::kept(&home.seal_key())?, WAITING)?,
             rounds: SuspendedCalls::new(TokenSigner::new()?, WAITING)?,
@@ -193,6 +198,12 @@ impl Core {
     /// The server with this name.
     pub fn upstream(&self, name: &str) -> Option<Arc<Upstream>> {
         self.servers.get(name)
+    }
+
+    /// Distinguishes the instances of a server in signed tokens.
+    pub(crate) fn place(&self, server: &str, caller: &Caller) -> Arc<str> {
+        let upstream = self.upstream(server);
+        upstream.map_or_else(|| server.into(), |upstream| upstream.place(caller))
     }
 
     /// Starts the servers that the configuration enables.
@@ -276,15 +287,51 @@ impl Core {
         upstream: &Upstream,
         item: Option<(Kind, &str)>,
     ) -> Result<(), Error> {
-        let server = &upstream.name;
-        if let Some((Kind::Tool, tool)) = item {
-            let tools = &upstream.settings().tools;
-            if !scope.permits(Kind::Tool, server, tool) || !tools.permits(tool) {
-                let message = format!("there is no tool `{}`", cut(tool));
-                return Err(Error::invalid_params(message));
-            }
+        if let Some((kind, name)) = item
+            && !scope.permits(kind, &upstream.name, name)
+        {
+            return Err(match kind {
+                Kind::Tool => translate::no_tool(name),
+                Kind::Prompt => {
+                    Error::invalid_params(format!("there is no prompt `{}`", cut(name)))
+                }
+                Kind::Resource | Kind::Template => {
+                    Error::Refused(translate::no_resource(Era::Legacy, name))
+                }
+            });
         }
-        self.live_catalog.permits(server, item)
+        self.is_shown(upstream, item)
+    }
+
+    /// The same for an item that the scope permits.
+    pub(crate) fn is_shown(
+        &self,
+        upstream: &Upstream,
+        item: Option<(Kind, &str)>,
+    ) -> Result<(), Error> {
+        if let Some((Kind::Tool, tool)) = item
+            && !upstream.settings().shows_tool(tool)
+        {
+            return Err(translate::no_tool(tool));
+        }
+        self.is_approved(upstream, item)
+    }
+
+    /// Checks that an item of a server is approved. The error has the name that clients know a tool by.
+    pub(crate) fn is_approved(
+        &self,
+        upstream: &Upstream,
+        item: Option<(Kind, &str)>,
+    ) -> Result<(), Error> {
+        let approved = self.live_catalog.permits(&upstream.name, item);
+        approved.map_err(|mut error| {
+            if let (Error::Unapproved { new_name, .. }, Some((Kind::Tool, tool))) =
+                (&mut error, item)
+            {
+                *new_name = upstream.settings().overrides.new_name(tool).map(Arc::from);
+            }
+            error
+        })
     }
 
     /// Tests if a realm sees a server.
@@ -293,13 +340,19 @@ impl Core {
         scope.is_ok_and(|scope| scope.permits_server(server))
     }
 
+    /// Stops the processes that only a client needed which has left.
+    pub fn client_left(&self, caller: &Caller) {
+        self.servers.client_left(caller);
+    }
+
     /// Forwards a client's notice that its roots have changed to the servers that it sees.
     pub fn roots_changed(&self, session: &Session) {
         for (name, upstream) in self.upstreams().iter() {
             let realm = session.caller.realm;
             if session.view.sees(name) && self.permits_server(realm, name) {
                 let (upstream, backchannel) = (Arc::clone(upstream), session.backchannel());
-                tokio::spawn(async move { upstream.roots_changed(realm, backchannel).await });
+                let caller = session.caller.clone();
+                tokio::spawn(async move { upstream.roots_changed(&caller, backchannel).await });
             }
         }
     }
@@ -308,16 +361,20 @@ impl Core {
 impl Handler for Core {
     fn configured(&self, config: &Config) {
         self.approvals.set_policy(|policy| policy.under(config));
-        if self.scopes.set(config) {
-            self.live_catalog.touch();
-        }
+        self.scopes.set(config);
+        // Profiles and views may have changed; clients whose lists are the same are not notified.
+        self.live_catalog.touch();
     }
 
     fn answer(self: Arc<Self>, from: Source<'_>, asked: Asked, under_way: UnderWay) -> Answering {
-        let (questions, server) = (Arc::clone(from.questions), Arc::clone(from.server));
-        Box::pin(async move {
-            server_requests::answer(&self, &questions, &server, asked, under_way).await
-        })
+        let asking = server_requests::Asking {
+            questions: Arc::clone(from.questions),
+            server: Arc::clone(from.server),
+            project: from.project.cloned(),
+            asked,
+            under_way,
+        };
+        Box::pin(async move { server_requests::answer(&self, &asking).await })
     }
 
     fn notified(&self, from: Source<'_>, said: &str, params: Option<&Raw>) {

@@ -6,6 +6,7 @@
 pub mod extension;
 pub mod fit;
 pub mod handshake;
+mod lookup;
 pub mod menu;
 mod tasks;
 
@@ -24,14 +25,16 @@ use switchboard_base::{
 };
 use switchboard_catalog::{BadCursor, Catalog, Kind, Page, ServerPart, Target};
 use switchboard_client::{ErrorObject, Raw};
-use switchboard_outbound::{builtin, upstream::Upstream};
+use switchboard_config::Override;
+use switchboard_outbound::{builtin, overrides, upstream::Upstream};
 use switchboard_results::Structured;
-use switchboard_wire::{Era, Name, header::ParamHeaders, method};
+use switchboard_wire::{Era, Name, RawError, header::ParamHeaders, method};
 use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
     call::{self, UpstreamRequest},
     core::Core,
+    roots::settle_project,
     scope::Scope,
     session::Session,
     tool_result,
@@ -111,7 +114,7 @@ pub async fn serve(
         (method::PROMPTS_GET, _) => Box::pin(dispatch.get_prompt(params)).await,
         (method::RESOURCES_READ, _) => Box::pin(dispatch.read_resource(params)).await,
         (method::COMPLETE, _) => Box::pin(dispatch.complete(params)).await,
-        (method::DISCOVER, Era::Modern) => handshake::discover(core, caller.realm, view),
+        (method::DISCOVER, Era::Modern) => handshake::discover(core, caller, view),
         (method::TASKS_GET, _) => Box::pin(dispatch.task(method::TASKS_GET, params)).await,
         (method::TASKS_CANCEL, _) => Box::pin(dispatch.task(method::TASKS_CANCEL, params)).await,
         (method::TASKS_UPDATE, Era::Modern) => {
@@ -166,8 +169,11 @@ impl Dispatch<'_> {
     /// The catalog part of one server, as the caller sees it. Waits for a server that was never
     /// listed, up to the time limit of a call.
     async fn part(&self, name: &str) -> Result<Arc<ServerPart>, Error> {
-        self.upstream(name)?;
-        let whole = part(self.core, name).await?;
+        let upstream = self.upstream(name)?;
+        if self.core.live_catalog.catalog().server(name).is_none() {
+            self.settle_project(&upstream).await;
+        }
+        let whole = part(self.core, self.caller, name).await?;
         if self.scope.is_everything() {
             return Ok(whole);
         }
@@ -176,47 +182,14 @@ impl Dispatch<'_> {
         part.ok_or_else(|| Error::invalid_params(format!("there is no server `{}`", cut(name))))
     }
 
-    /// Tests if a server lists a tool that the caller sees.
-    fn lists(&self, server: &str, tool: &str) -> bool {
-        let catalog = self.catalog();
-        let part = catalog.server(server);
-        part.is_some_and(|part| part.find(Kind::Tool, tool).is_some())
-    }
-
-    /// The same, after a wait for a server that was never listed. The server's own error for an unknown tool would
-    /// tell it from a hidden one.
-    async fn will_list(&self, upstream: &Upstream, tool: &str) -> Result<(), Error> {
-        self.seek(upstream, tool).await?;
-        if self.lists(&upstream.name, tool) {
-            return Ok(());
+    /// Determines the project of this caller, if the server needs one.
+    async fn settle_project(&self, upstream: &Upstream) {
+        if self.caller.project.is_open() {
+            let backchannel = self.backchannel.as_ref();
+            let settling = settle_project(upstream, self.caller, &self.guest, backchannel);
+            // Boxed, because few calls get here.
+            Box::pin(settling).await;
         }
-        let message = format!("there is no tool `{}`", cut(tool));
-        Err(Error::invalid_params(message))
-    }
-
-    /// Waits for the lists of a server that was never listed, for a tool that is in none. The error is that the
-    /// server cannot be used, or that the tool is held. Nothing depends on a tool that the caller does not see.
-    async fn seek(&self, upstream: &Upstream, tool: &str) -> Result<(), Error> {
-        let (live_catalog, server) = (&self.core.live_catalog, &upstream.name);
-        let item = Some((Kind::Tool, tool));
-        live_catalog.permits(server, item.filter(|_| self.scope.is_everything()))?;
-        if live_catalog.catalog().server(server).is_none() {
-            self.part(server).await?;
-        }
-        self.held(server, tool).map_or(Ok(()), Err)
-    }
-
-    /// The error for a tool that is held, if the caller would see it otherwise.
-    fn held(&self, server: &str, tool: &str) -> Option<Error> {
-        let live_catalog = &self.core.live_catalog;
-        let is_offered = || {
-            let offered = live_catalog.offered_as(server, Kind::Tool, tool);
-            offered.iter().any(|offered| offered == tool)
-        };
-        let is_seen = self.scope.is_everything()
-            || self.scope.permits(Kind::Tool, server, tool) && is_offered();
-        let permitted = live_catalog.permits(server, Some((Kind::Tool, tool)));
-        permitted.err().filter(|_| is_seen)
     }
 
     async fn list(&self, kind: Kind, params: Option<Raw>) -> Result<Raw, Error> {
@@ -229,10 +202,10 @@ impl Dispatch<'_> {
             Some(cursor) => Some(cursor.to_text().ok_or_else(bad_cursor)?),
         };
         let cursor = cursor.as_deref();
-        let is_menu = || kind == Kind::Tool && menu::is_shown(self.core, &self.scope, self.view);
+        let is_menu = || kind == Kind::Tool && self.choice().is_menu;
         if cursor.is_none() && matches!(self.view, View::All(_)) && !is_menu() {
             let sees = |server: &str| self.scope.permits_server(server);
-            self.core.servers.delay_list(sees).await;
+            self.core.servers.delay_list(self.caller, sees).await;
         }
         match self.view {
             View::All(_) if is_menu() => {
@@ -257,7 +230,7 @@ impl Dispatch<'_> {
                 }
                 let part = self.part(name).await?;
                 let page = part.page(kind, cursor).map_err(bad_page)?;
-                let hints = upstream.freshness.of(kind).map(|fresh| fresh.hints());
+                let hints = upstream.freshness().of(kind).map(|fresh| fresh.hints());
                 Ok(self.encode(kind, page, hints, params.as_ref()))
             }
         }
@@ -282,7 +255,7 @@ impl Dispatch<'_> {
         let hints = self.core.upstreams();
         let seen = |upstream: &&Arc<Upstream>| self.scope.permits_server(&upstream.name);
         let hints = hints.values().filter(seen).map(|upstream| {
-            let fresh = upstream.freshness.of(kind);
+            let fresh = upstream.freshness().of(kind);
             fresh.map_or((translate::LIST_TTL, false), |fresh| fresh.hints())
         });
         hints.reduce(|(one, all), (other, public)| (one.min(other), all && public))
@@ -327,58 +300,32 @@ impl Dispatch<'_> {
                 if &*server == builtin::SERVER {
                     return Box::pin(self.own_tool(&name, &params)).await;
                 }
-                let params = renamed(&params, "name", &name)?;
+                let params = Params {
+                    raw: params,
+                    naming: Naming::Listed,
+                };
                 let result = self
                     .outgoing(&server, method::TOOLS_CALL, name, params)
                     .await?;
                 self.deliver(&server, result, None, Structured::Keep).await
             }
             View::Server(server) => {
-                let name = exposed.as_str().into();
+                let name = self.own_name(server, &exposed).await?;
+                let naming = if *name == *exposed {
+                    Naming::Own
+                } else {
+                    Naming::Exposed
+                };
+                let params = Params {
+                    raw: params,
+                    naming,
+                };
                 let result = self
                     .outgoing(server, method::TOOLS_CALL, name, params)
                     .await?;
                 self.deliver(server, result, None, Structured::Keep).await
             }
         }
-    }
-
-    /// The server of a tool, and the tool's name there.
-    fn find_tool(&self, exposed: &str, params: &Raw) -> Result<(Arc<str>, Arc<str>), Error> {
-        let catalog = self.catalog();
-        let of_app = || {
-            let shows_apps = apps::are_shown(&self.guest.capabilities(Some(params)));
-            let tool = shows_apps.then(|| apps::own_tool(&catalog, exposed));
-            tool.flatten().map(Target::from)
-        };
-        let target = catalog
-            .tool(exposed)
-            .or_else(of_app)
-            .ok_or_else(|| unknown_tool(&catalog, exposed))?;
-        Ok((Arc::clone(target.server), target.name.into()))
-    }
-
-    /// Resolves a tool that no server lists. Waits for the server that its name begins with if that
-    /// has not been listed yet, and reports a list that cannot be fetched.
-    async fn learn_of(
-        &self,
-        exposed: &str,
-        params: &Raw,
-        mut unknown: Error,
-    ) -> Result<(Arc<str>, Arc<str>), Error> {
-        let named = exposed.split_once("__").and_then(|(server, tool)| {
-            let upstream = self.upstream(server).ok()?;
-            Some((upstream, tool))
-        });
-        let Some((upstream, tool)) = named else {
-            return Err(unknown);
-        };
-        self.seek(&upstream, tool).await?;
-        match self.find_tool(exposed, params) {
-            Ok(found) => return Ok(found),
-            Err(still) => unknown = still,
-        }
-        Err(upstream.lacks(Kind::Tool).unwrap_or(unknown))
     }
 
     async fn own_tool(&self, name: &str, params: &Raw) -> Result<Raw, Error> {
@@ -392,6 +339,12 @@ impl Dispatch<'_> {
 
     fn get_status(&self) -> Raw {
         let status = self.core.status_for_agents(&self.scope);
+        let choice = self.choice();
+        let view = Raw::object([
+            ("shows", Raw::string(choice.shows())),
+            ("why", Raw::string(choice.why)),
+        ]);
+        let status = status.with_member("view", &view).unwrap_or(status);
         tool_result::result(status.as_str(), status.clone())
     }
 
@@ -510,7 +463,9 @@ impl Dispatch<'_> {
             let exposed = matches!(self.view, View::All(_));
             let core = self.core;
             call::approval::may_watch(core, self.caller, &upstream.name, &own).await?;
-            let watching = upstream.watch(self.caller, &own, &session.notifications, exposed);
+            self.settle_project(&upstream).await;
+            let instance = upstream.instance(self.caller)?;
+            let watching = instance.watch(self.caller, &own, &session.notifications, exposed);
             if !session.keep_watching(&uri, watching.await?) {
                 let message = "this session has too many subscriptions";
                 return Err(Error::invalid_params(message));
@@ -553,16 +508,24 @@ impl Dispatch<'_> {
         server: &str,
         method: impl Into<Cow<'static, str>>,
         name: Arc<str>,
-        params: Raw,
+        params: impl Into<Params>,
     ) -> Result<Raw, Error> {
         let upstream = self.upstream(server)?;
-        let outgoing = UpstreamRequest {
+        self.settle_project(&upstream).await;
+        let (method, params) = (method.into(), params.into());
+        let changes = match &*method {
+            method::TOOLS_CALL => self.scope.changes_to(&upstream, &name),
+            _ => Vec::new(),
+        };
+        let mut outgoing = UpstreamRequest {
             guest: &self.guest,
             backchannel: self.backchannel.as_ref(),
             view: self.view,
-            method: method.into(),
+            method,
             name,
-            params: Some(params),
+            params: Some(params.raw.clone()),
+            changes,
+            permitted: (Arc::clone(&self.scope), upstream.settings()),
             ask_signal: None,
             returns: false,
         };
@@ -571,13 +534,23 @@ impl Dispatch<'_> {
             self.core.may_use(&self.scope, &upstream, None)?;
         }
         for (kind, name) in items.iter().flatten() {
-            let selects = *kind == Kind::Tool && self.scope.selects_tools();
-            if selects && !self.lists(server, name) {
+            let selects = || {
+                let has_overrides = !upstream.settings().overrides.is_empty();
+                has_overrides || self.scope.selects_tools() || self.scope.is_confined_in(server)
+            };
+            let is_known = || params.naming == Naming::Listed || self.lists(server, name);
+            if *kind == Kind::Tool && selects() && !is_known() {
                 Box::pin(self.will_list(&upstream, name)).await?;
             }
-            let item = Some((*kind, &**name));
-            self.core.may_use(&self.scope, &upstream, item)?;
+            if *kind != Kind::Tool && !self.scope.permits(*kind, server, name) {
+                return Err(unknown(self.guest.era(), kind.key_member(), name));
+            }
+            // The scope permits the tools that it lists, or else all tools of a server that it permits.
+            self.core.is_shown(&upstream, Some((*kind, name)))?;
         }
+        // After the checks above: an error about an argument would tell a hidden tool from a missing one.
+        let params = params.finish(&outgoing.name, &outgoing.changes)?;
+        outgoing.params = Some(params);
         let carrying = call::carry(self.core, self.caller, &upstream, outgoing);
         let result = carrying.await?;
         Ok(match self.view {
@@ -587,14 +560,71 @@ impl Dispatch<'_> {
     }
 }
 
+/// The parameters of a request to a server, as the client sent them.
+struct Params {
+    raw: Raw,
+    naming: Naming,
+}
+
+/// The name of the item in the parameters of a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Naming {
+    /// That of the server.
+    Own,
+    /// That under which the client knows it.
+    Exposed,
+    /// The same, and the tool has just been found in the catalog of the caller.
+    Listed,
+}
+
+impl From<Raw> for Params {
+    fn from(raw: Raw) -> Self {
+        let naming = Naming::Own;
+        Self { raw, naming }
+    }
+}
+
+impl Params {
+    /// The parameters as the server gets them: with its own name for the tool, and the arguments that changes fix.
+    fn finish(self, name: &str, changes: &[Arc<Override>]) -> Result<Raw, Error> {
+        let Self { raw, naming } = self;
+        let fixing = changes.iter().filter(|it| !it.arguments.is_empty());
+        let mut fixing = fixing.peekable();
+        if fixing.peek().is_none() {
+            return match naming {
+                Naming::Own => Ok(raw),
+                Naming::Exposed | Naming::Listed => renamed(&raw, "name", name),
+            };
+        }
+        // One edit, because each searches the parameters.
+        let edited = raw.with_members(["name", "arguments"], |[_, mut arguments]| {
+            for changes in fixing {
+                arguments = Some(overrides::complete(changes, arguments).map_err(Edit)?);
+            }
+            let arguments = arguments.unwrap_or_else(Raw::empty_object);
+            Ok::<_, Edit>([Raw::string(name), arguments])
+        });
+        edited.map_err(|Edit(error)| error)
+    }
+}
+
+/// The error of an edit of parameters.
+struct Edit(Error);
+
+impl From<RawError> for Edit {
+    fn from(error: RawError) -> Self {
+        Self(Error::invalid_params(error.to_string()))
+    }
+}
+
 /// The arguments of a tool that are sent as headers, too; `None` if there are none.
 pub fn param_headers(core: &Core, realm: Realm, view: &View, tool: &str) -> Option<ParamHeaders> {
     let catalog = core.scopes.of(realm).ok()?.catalog(&core.live_catalog);
     let tool = match view {
         View::All(_) => catalog.find(Kind::Tool, tool),
-        View::Server(name) => catalog.server(name)?.find(Kind::Tool, tool),
+        View::Server(name) => catalog.server(name)?.find_shown(Kind::Tool, tool),
     };
-    headers_of(tool?.raw())
+    headers_of(tool?.definition())
 }
 
 /// The arguments that are sent as headers, by the tool's definition.
@@ -632,19 +662,20 @@ pub fn locate_resource(
 
 /// The whole catalog part of one server. Waits for a server that was never listed, up to the time limit
 /// of a call.
-async fn part(core: &Core, name: &str) -> Result<Arc<ServerPart>, Error> {
-    part_within(core, name, Duration::MAX).await
+async fn part(core: &Core, caller: &Caller, name: &str) -> Result<Arc<ServerPart>, Error> {
+    part_within(core, Some(caller), name, Duration::MAX).await
 }
 
 /// The same, with an upper bound on the wait.
 pub async fn part_within(
     core: &Core,
+    caller: Option<&Caller>,
     name: &str,
     patience: Duration,
 ) -> Result<Arc<ServerPart>, Error> {
     let upstream = core.upstream_in(&Scope::default(), name)?;
     let until = Instant::now() + upstream.request_timeout().min(patience);
-    upstream.offered(until, None).await
+    upstream.offered(caller, until, None).await
 }
 
 fn required(params: Option<Raw>) -> Result<Raw, Error> {
@@ -685,19 +716,6 @@ fn bad_cursor() -> Error {
 
 fn bad_page(_: BadCursor) -> Error {
     bad_cursor()
-}
-
-fn unknown_tool(catalog: &Catalog, exposed: &str) -> Error {
-    let message = format!("there is no tool `{}`", cut(exposed));
-    let near = catalog.suggest_tool(exposed);
-    let is_for_models = |near: &&str| {
-        let tool = catalog.find(Kind::Tool, near);
-        tool.is_some_and(|tool| !apps::is_for_apps_alone(tool.raw()))
-    };
-    match near.filter(is_for_models) {
-        Some(near) => Error::advised(message, &format!("did you mean `{near}`?")),
-        None => Error::invalid_params(message),
-    }
 }
 
 /// The error for an unknown name.

@@ -170,7 +170,7 @@ impl Finder {
         let is_within = wish.within.as_deref().map(|catalog| {
             move |server: &str, tool: &str| {
                 let part = catalog.server(server);
-                part.is_some_and(|part| part.find(Kind::Tool, tool).is_some())
+                part.is_some_and(|part| part.find_shown(Kind::Tool, tool).is_some())
             }
         });
         let query = Query {
@@ -509,7 +509,7 @@ pub fn others(catalog: &Catalog, name: &str) -> Others {
     for other in catalog.servers().filter(|other| **other.name() != *name) {
         others.add(
             other.name(),
-            other.items(Kind::Tool).map(|tool| tool.name()),
+            other.items(Kind::Tool).map(|tool| tool.shown_name()),
         );
     }
     others
@@ -520,8 +520,8 @@ fn tools(part: &ServerPart) -> impl Iterator<Item = Tool<'_>> {
     let tools = part.items(Kind::Tool);
     let tools = tools.filter(|item| !is_for_apps_alone(item.raw()));
     tools.map(|item| Tool {
-        name: item.name(),
-        definition: item.raw(),
+        name: item.shown_name(),
+        definition: item.definition(),
         trusted: true,
     })
 }

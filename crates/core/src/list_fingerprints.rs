@@ -1,6 +1,6 @@
 //! Fingerprints of the lists that a client has seen, to tell which have changed since.
 
-use switchboard_base::{caller::Realm, view::View};
+use switchboard_base::{caller::Caller, view::View};
 use switchboard_catalog::Kind;
 
 use crate::{core::Core, dispatch::menu};
@@ -26,9 +26,9 @@ const MENU: u64 = 1;
 
 impl ListFingerprints {
     /// The state of this view at this moment.
-    pub fn now(core: &Core, realm: Realm, view: &View) -> Self {
+    pub fn now(core: &Core, caller: &Caller, view: &View) -> Self {
         // Without its profile, a client sees nothing.
-        let Ok(scope) = core.scopes.of(realm) else {
+        let Ok(scope) = core.scopes.of(caller.realm) else {
             return Self::default();
         };
         let catalog = scope.catalog(&core.live_catalog);
@@ -37,7 +37,7 @@ impl ListFingerprints {
                 let look = |hash| Look { hash, announced: 0 };
                 let [mut tools, prompts, resources] = catalog.hashes().map(look);
                 // The menu does not depend on the tools behind it.
-                if menu::is_shown(core, &scope, view) {
+                if menu::choose(core, &scope, view, caller).is_menu {
                     tools = look(MENU);
                 }
                 Self {

@@ -3,21 +3,22 @@
 //! A scope has a catalog of its own, which lacks everything that the scope leaves out. A caller whose requests are
 //! answered from there gets the same answer for a hidden item as for one that does not exist.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Weak},
-};
+use std::sync::{Arc, Weak};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 use switchboard_approvals::rules::Guard;
 use switchboard_base::{
     caller::{Principal, ProfileId, Realm},
     error::Error,
 };
-use switchboard_catalog::{Catalog, Kind};
-use switchboard_config::{Config, Profile, View};
-use switchboard_outbound::{builtin, live_catalog::LiveCatalog};
+use switchboard_catalog::{Catalog, Kind, Presented};
+use switchboard_client::Raw;
+use switchboard_config::{Argument, Config, Override, Profile, View};
+use switchboard_outbound::{
+    builtin, live_catalog::LiveCatalog, memory, overrides, upstream::Upstream,
+};
 use switchboard_tokens::{Token, TokenId};
 
 use crate::approvals::policy::guard_of;
@@ -29,8 +30,24 @@ pub struct Scope {
     profile: Option<Profile>,
     /// The servers that the caller's token is held to, in order; `None` if it is held to none.
     servers: Option<Arc<[String]>>,
+    /// The names that overrides give to tools, which patterns match as well.
+    new_names: Arc<NewNames>,
+    /// The part of the memory that the profile has, if it does not have all of it.
+    namespace: Option<Namespace>,
     /// The catalog without what the profile leaves out, from the last time that it was needed.
     reduced: ArcSwapOption<Reduced>,
+}
+
+/// The new names of tools, by server and the server's own name.
+type NewNames = FxHashMap<String, FxHashMap<String, String>>;
+
+/// The namespace of the memory that a profile is confined to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Namespace {
+    /// The memory among the servers.
+    server: &'static str,
+    /// The change to each of its tools: the namespace is fixed.
+    changes: Arc<Override>,
 }
 
 #[derive(Debug)]
@@ -45,9 +62,55 @@ impl Scope {
     pub fn permits(&self, kind: Kind, server: &str, name: &str) -> bool {
         let permits_tool = || {
             let profile = self.profile.as_ref().filter(|_| server != builtin::SERVER);
-            profile.is_none_or(|profile| profile.permits_tool(server, name))
+            let new_name = || {
+                // Most gateways have none, which takes no lookup.
+                let has_some = !self.new_names.is_empty();
+                let names = has_some.then(|| self.new_names.get(server)).flatten()?;
+                names.get(name).map(String::as_str)
+            };
+            profile.is_none_or(|profile| profile.permits_tool(server, name, new_name()))
         };
-        self.permits_server(server) && (kind != Kind::Tool || permits_tool())
+        let in_namespace = || kind == Kind::Tool && memory::takes_namespace(name);
+        self.permits_server(server)
+            && (kind != Kind::Tool || permits_tool())
+            && (!self.is_confined_in(server) || in_namespace())
+    }
+
+    /// Returns `true` if it has only a part of this server's data, so that every item has to be one that it permits.
+    pub(crate) fn is_confined_in(&self, server: &str) -> bool {
+        self.namespace
+            .as_ref()
+            .is_some_and(|part| part.server == server)
+    }
+
+    /// Tests if a call of a server's tool with these arguments can have been made within it.
+    pub fn permits_arguments(&self, server: &str, arguments: Option<&Raw>) -> bool {
+        let Some(changes) = self.changes(server) else {
+            return true;
+        };
+        arguments.is_some_and(|arguments| overrides::check(changes, arguments).is_ok())
+    }
+
+    /// The change that it makes to the tools of a server.
+    pub(crate) fn changes(&self, server: &str) -> Option<&Arc<Override>> {
+        let part = self.namespace.as_ref()?;
+        (part.server == server).then_some(&part.changes)
+    }
+
+    /// The changes to a tool: the owner's, and its own.
+    pub(crate) fn changes_to(&self, upstream: &Upstream, tool: &str) -> Vec<Arc<Override>> {
+        let settings = upstream.settings();
+        let of_server = settings.overrides.get(tool);
+        let all = of_server.into_iter().chain(self.changes(&upstream.name));
+        all.cloned().collect()
+    }
+
+    fn present(&self, server: &str, kind: Kind, name: &str, raw: &Raw) -> Presented {
+        match self.changes(server) {
+            _ if !self.permits(kind, server, name) => Presented::Hidden,
+            Some(changes) => overrides::present(changes, raw),
+            None => Presented::Unchanged,
+        }
     }
 
     /// Tests if it leaves a tool out by name, and not for lack of mention.
@@ -92,9 +155,9 @@ impl Scope {
         {
             return arc_swap::Guard::from_inner(Arc::clone(&known.catalog));
         }
-        let reduced = whole.reduced(
+        let reduced = whole.presented(
             &|server| self.permits_server(server),
-            &|kind, server, name| self.permits(kind, server, name),
+            &|server, kind, name, raw| self.present(server, kind, name, raw),
         );
         let catalog = Arc::new(reduced);
         self.reduced.store(Some(Arc::new(Reduced {
@@ -127,8 +190,10 @@ pub struct Scopes {
 #[derive(Debug, Default)]
 struct Table {
     everything: Arc<Scope>,
-    profiles: HashMap<ProfileId, Named>,
-    tokens: HashMap<TokenId, Held>,
+    profiles: FxHashMap<ProfileId, Named>,
+    /// The IDs of the profiles. Computing one takes longer than finding it.
+    by_name: FxHashMap<Arc<str>, ProfileId>,
+    tokens: FxHashMap<TokenId, Held>,
 }
 
 /// A profile with its name.
@@ -146,7 +211,7 @@ struct Held {
     /// The servers that it is held to; `None` if it is held to none.
     servers: Option<Arc<[String]>>,
     /// Its scopes under each profile and without one, if it is held to servers.
-    scopes: HashMap<Option<ProfileId>, Arc<Scope>>,
+    scopes: FxHashMap<Option<ProfileId>, Arc<Scope>>,
 }
 
 impl Scopes {
@@ -158,19 +223,11 @@ impl Scopes {
         }
     }
 
-    /// Applies a configuration. Returns `true` if a scope has changed.
-    pub(crate) fn set(&self, config: &Config) -> bool {
+    /// Applies a configuration.
+    pub(crate) fn set(&self, config: &Config) {
         let _changing = self.changing.lock();
-        let before = self.table.load();
-        let table = before.under(config);
-        let is_same = |(id, now): (&ProfileId, &Named)| {
-            let then = before.profiles.get(id);
-            then.is_some_and(|then| Arc::ptr_eq(&then.scope, &now.scope))
-        };
-        let is_changed =
-            table.profiles.len() != before.profiles.len() || !table.profiles.iter().all(is_same);
+        let table = self.table.load().under(config);
         self.table.store(Arc::new(table));
-        is_changed
     }
 
     /// Applies the tokens.
@@ -182,8 +239,7 @@ impl Scopes {
 
     /// The profile with this name, if there is one.
     pub fn profile(&self, name: &str) -> Option<ProfileId> {
-        let id = ProfileId::of(name);
-        self.table.load().profiles.contains_key(&id).then_some(id)
+        self.table.load().by_name.get(name).copied()
     }
 
     /// The name of a profile, if it still exists.
@@ -216,6 +272,28 @@ impl Scopes {
     }
 }
 
+fn new_names(config: &Config) -> NewNames {
+    let servers = config.servers.iter().filter_map(|(server, settings)| {
+        let all = settings.overrides.iter();
+        let names = all.filter_map(|(own, of)| Some((own.to_owned(), of.name.clone()?)));
+        let names: FxHashMap<_, _> = names.collect();
+        (!names.is_empty()).then(|| (server.clone(), names))
+    });
+    servers.collect()
+}
+
+fn namespace(config: &Config, profile: &Profile) -> Option<Namespace> {
+    let namespace = profile.memory_namespace.as_deref()?;
+    let fixed = Argument::Fixed(Raw::string(namespace));
+    Some(Namespace {
+        server: memory::among(config)?,
+        changes: Arc::new(Override {
+            arguments: [("namespace".to_owned(), fixed)].into(),
+            ..Override::default()
+        }),
+    })
+}
+
 fn no_profile() -> Error {
     Error::advised(
         "the profile of this connection no longer exists",
@@ -233,13 +311,21 @@ fn revoked() -> Error {
 impl Table {
     /// The scopes under another configuration. Those of unchanged profiles keep their catalogs.
     fn under(&self, config: &Config) -> Self {
+        let new_names = Arc::new(new_names(config));
         let profiles = config.profiles.iter().map(|(name, profile)| {
             let id = ProfileId::of(name);
             let known = self.profiles.get(&id).map(|known| &known.scope);
-            let known = known.filter(|known| known.profile.as_ref() == Some(profile));
+            let namespace = namespace(config, profile);
+            let known = known.filter(|known| {
+                known.profile.as_ref() == Some(profile)
+                    && known.new_names == new_names
+                    && known.namespace == namespace
+            });
             let new = || {
                 Arc::new(Scope {
                     profile: Some(profile.clone()),
+                    new_names: Arc::clone(&new_names),
+                    namespace: namespace.clone(),
                     ..Scope::default()
                 })
             };
@@ -247,10 +333,15 @@ impl Table {
             let name = name.as_str().into();
             (id, Named { name, scope })
         });
+        let profiles: FxHashMap<_, Named> = profiles.collect();
+        let named = profiles.iter();
         let mut table = Self {
             everything: Arc::clone(&self.everything),
-            profiles: profiles.collect(),
-            tokens: HashMap::new(),
+            by_name: named
+                .map(|(id, named)| (Arc::clone(&named.name), *id))
+                .collect(),
+            profiles,
+            tokens: FxHashMap::default(),
         };
         let held = |token: &Held| Held {
             scopes: table.scopes(token.servers.as_ref(), &token.scopes),
@@ -268,7 +359,7 @@ impl Table {
             servers.sort_unstable();
             let servers = (!servers.is_empty()).then(|| Arc::from(servers));
             let known = self.tokens.get(&token.id()).map(|known| &known.scopes);
-            let scopes = self.scopes(servers.as_ref(), known.unwrap_or(&HashMap::new()));
+            let scopes = self.scopes(servers.as_ref(), known.unwrap_or(&FxHashMap::default()));
             let profile = token.profile.as_deref().map(ProfileId::of);
             (
                 token.id(),
@@ -282,6 +373,7 @@ impl Table {
         Self {
             everything: Arc::clone(&self.everything),
             profiles: self.profiles.clone(),
+            by_name: self.by_name.clone(),
             tokens: tokens.collect(),
         }
     }
@@ -291,22 +383,27 @@ impl Table {
     fn scopes(
         &self,
         servers: Option<&Arc<[String]>>,
-        known: &HashMap<Option<ProfileId>, Arc<Scope>>,
-    ) -> HashMap<Option<ProfileId>, Arc<Scope>> {
+        known: &FxHashMap<Option<ProfileId>, Arc<Scope>>,
+    ) -> FxHashMap<Option<ProfileId>, Arc<Scope>> {
         let Some(servers) = servers else {
-            return HashMap::new();
+            return FxHashMap::default();
         };
         let named = self.profiles.iter();
-        let named = named.map(|(id, named)| (Some(*id), named.scope.profile.as_ref()));
-        let all = named.chain([(None, None)]);
-        let scope = |(id, profile): (Option<ProfileId>, Option<&Profile>)| {
+        let named = named.map(|(id, named)| (Some(*id), &named.scope));
+        let all = named.chain([(None, &self.everything)]);
+        let scope = |(id, profile): (Option<ProfileId>, &Arc<Scope>)| {
             let known = known.get(&id).filter(|known| {
-                known.profile.as_ref() == profile && known.servers.as_ref() == Some(servers)
+                known.profile == profile.profile
+                    && known.new_names == profile.new_names
+                    && known.namespace == profile.namespace
+                    && known.servers.as_ref() == Some(servers)
             });
             let new = || {
                 Arc::new(Scope {
-                    profile: profile.cloned(),
+                    profile: profile.profile.clone(),
                     servers: Some(Arc::clone(servers)),
+                    new_names: Arc::clone(&profile.new_names),
+                    namespace: profile.namespace.clone(),
                     ..Scope::default()
                 })
             };

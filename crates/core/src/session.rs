@@ -13,12 +13,13 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use switchboard_base::{
     backchannel::{Asks, Backchannel, Cancel, Cancelled, ELICITATION_ID},
-    caller::{self, About, Caller, Guest, Logs, Realm, answers},
+    caller::{self, About, Caller, Guest, Logs, Principal, Realm, answers},
     notifications::{News, NotificationQueue},
+    project::Project,
     view::View,
 };
 use switchboard_client::{Id, Raw, Reason, model::LogLevel};
-use switchboard_outbound::{deps::Source, upstream::Watch};
+use switchboard_outbound::{deps::Source, instance::Watch};
 use switchboard_wire::method;
 
 /// A client that has sent `initialize`.
@@ -63,7 +64,13 @@ impl Session {
     /// Opens a session from the parameters of `initialize`.
     pub fn open(view: View, mut caller: Caller, params: Option<&Raw>) -> Arc<Self> {
         let about = About::read(params, caller::negotiate(params));
-        caller.client = caller::client_name(about.info.as_ref());
+        caller.introduce(about.info.as_ref());
+        let has_roots = answers(&about.capabilities, method::ROOTS_LIST, None);
+        // The roots are what the client says, so they may not widen the scope of a token.
+        let is_owner = caller.realm.principal == Principal::Owner;
+        if caller.project().is_none() && has_roots && is_owner {
+            caller.project = Project::of_roots();
+        }
         Arc::new(Self {
             view,
             caller,
@@ -209,7 +216,7 @@ pub struct Audience {
 #[derive(Debug)]
 struct Stream {
     server: Arc<str>,
-    realm: Realm,
+    caller: Caller,
     notifications: Weak<NotificationQueue>,
 }
 
@@ -262,7 +269,7 @@ impl Audience {
             let sees = session.view.sees(from.server) && sees(realm);
             // The end of an elicitation is matched by its ID.
             let may_be_meant =
-                said == method::ELICITATION_COMPLETE || from.questions.may_concern(realm);
+                said == method::ELICITATION_COMPLETE || from.may_concern(&session.caller);
             let wants = match said {
                 // A client that has not set a level receives only the messages of its own calls.
                 method::LOG_MESSAGE => session
@@ -295,7 +302,7 @@ impl Audience {
         streams.retain(|stream| stream.notifications.strong_count() > 0);
         streams.push(Stream {
             server: Arc::clone(server),
-            realm: caller.realm,
+            caller: caller.clone(),
             notifications: Arc::downgrade(notifications),
         });
     }
@@ -312,10 +319,10 @@ impl Audience {
         let Some(news) = News::new(None, said, params) else {
             return;
         };
-        let is_meant = |realm| sees(realm) && from.questions.may_concern(realm);
+        let is_meant = |caller: &Caller| sees(caller.realm) && from.may_concern(caller);
         let is_alone = |view: &View| matches!(view, View::Server(name) if *name == *from.server);
         for session in self.sessions() {
-            if is_alone(&session.view) && is_meant(session.caller.realm) {
+            if is_alone(&session.view) && is_meant(&session.caller) {
                 session.notifications.tell(&news);
             }
         }
@@ -323,7 +330,7 @@ impl Audience {
             let streams = self.streams.lock();
             let meant = streams
                 .iter()
-                .filter(|stream| stream.server == *from.server && is_meant(stream.realm));
+                .filter(|stream| stream.server == *from.server && is_meant(&stream.caller));
             meant
                 .filter_map(|stream| stream.notifications.upgrade())
                 .collect()

@@ -1,7 +1,6 @@
 //! The tokens of clients while the gateway runs: their check at the door, their last uses, and their ends.
 
 use std::{
-    collections::HashMap,
     fmt,
     path::PathBuf,
     sync::{Arc, LazyLock, OnceLock, Weak},
@@ -10,9 +9,11 @@ use std::{
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use subtle::ConstantTimeEq;
 use switchboard_base::caller::Principal;
 use switchboard_tokens::{
-    FileError, New, Rejected, Rights, Token, TokenError, TokenId, Tokens, check, read, write,
+    Entry, FileError, New, Rejected, Rights, Token, TokenError, TokenId, Tokens, check, read, write,
 };
 use tokio::{
     sync::watch,
@@ -35,7 +36,7 @@ pub trait Clients: fmt::Debug + Send + Sync {
 pub struct LiveTokens {
     path: PathBuf,
     scopes: Arc<Scopes>,
-    by_id: ArcSwap<HashMap<TokenId, Arc<LiveToken>>>,
+    by_id: ArcSwap<FxHashMap<TokenId, Arc<LiveToken>>>,
     /// Held while the file is replaced.
     changing: tokio::sync::Mutex<()>,
     changes: watch::Sender<()>,
@@ -45,13 +46,33 @@ pub struct LiveTokens {
 #[derive(Debug)]
 struct LiveToken {
     token: Token,
+    /// The secret, once a client has presented it: hashing it for each request would be the most expensive part of
+    /// the check. Only in memory.
+    secret: OnceLock<Secret>,
     profile: Option<Arc<str>>,
+    project: Option<Arc<str>>,
     /// `token` and its name.
     title: Arc<str>,
     /// The last use in this run.
     used: Mutex<Option<Use>>,
     /// The reason why the token has ended.
     end: watch::Sender<Option<Rejected>>,
+}
+
+/// The secret of a token.
+struct Secret(Box<[u8]>);
+
+impl Secret {
+    /// Compares in constant time, except for the length, which all secrets share.
+    fn is(&self, shown: &str) -> bool {
+        self.0.ct_eq(shown.as_bytes()).into()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
 }
 
 #[derive(Debug)]
@@ -66,9 +87,21 @@ struct Use {
 #[derive(Debug, Clone)]
 pub struct Grant(Arc<LiveToken>);
 
-impl AsRef<Token> for Grant {
-    fn as_ref(&self) -> &Token {
+impl Entry for Grant {
+    fn token(&self) -> &Token {
         &self.0.token
+    }
+
+    fn has_secret(&self, secret: &str) -> bool {
+        let known = &self.0.secret;
+        if let Some(known) = known.get() {
+            return known.is(secret);
+        }
+        let is_same = (&self.0.token).has_secret(secret);
+        if is_same {
+            known.get_or_init(|| Secret(secret.as_bytes().into()));
+        }
+        is_same
     }
 }
 
@@ -86,6 +119,11 @@ impl Grant {
     /// The name of the profile that it is held to.
     pub fn profile(&self) -> Option<&Arc<str>> {
         self.0.profile.as_ref()
+    }
+
+    /// The directory that its clients work in.
+    pub fn project(&self) -> Option<&Arc<str>> {
+        self.0.project.as_ref()
     }
 
     /// Waits until the token is revoked, is rotated or expires, and returns the reason to reject it.
@@ -223,7 +261,7 @@ impl LiveTokens {
                 None => LiveToken::new(token),
             }
         };
-        let after: HashMap<_, _> = tokens.iter().map(live).collect();
+        let after: FxHashMap<_, _> = tokens.iter().map(live).collect();
         let is_over = |(id, known): &(&TokenId, &Arc<LiveToken>)| {
             !after.get(*id).is_some_and(|live| Arc::ptr_eq(live, known))
         };
@@ -355,7 +393,9 @@ impl LiveTokens {
 impl LiveToken {
     fn new(token: &Token) -> (TokenId, Arc<Self>) {
         let live = Self {
+            secret: OnceLock::new(),
             profile: token.profile.as_deref().map(Arc::from),
+            project: token.project.as_deref().map(Arc::from),
             title: format!("token {}", token.name).into(),
             token: token.clone(),
             used: Mutex::default(),

@@ -48,7 +48,7 @@ pub(crate) fn found(catalog: &Catalog, found: &Found, limit: usize, detail: Deta
         .filter_map(|hit| {
             // The tool may have vanished since the search.
             let part = catalog.server(&hit.server)?;
-            Some((hit, part.find(Kind::Tool, &hit.name)?))
+            Some((hit, part.find_shown(Kind::Tool, &hit.name)?))
         })
         .collect();
     if tools.is_empty() {
@@ -169,7 +169,7 @@ impl Line {
             _ => String::new(),
         };
         Self {
-            name: format!("{}:{}", tool.server(), tool.name()),
+            name: format!("{}:{}", tool.server(), tool.shown_name()),
             says: summary(&described, says),
             takes,
             score: score(hit),
@@ -204,7 +204,7 @@ fn score(hit: &Hit) -> Raw {
 }
 
 fn definition(tool: &Item<'_>) -> Raw {
-    let name = Raw::string(&format!("{}:{}", tool.server(), tool.name()));
+    let name = Raw::string(&format!("{}:{}", tool.server(), tool.shown_name()));
     // These members are for programs, and are not scanned for text that addresses a model.
     let judged = tool.shown().without(&switchboard_trust::UNREAD);
     judged.with_member("name", &name).unwrap_or(judged)

@@ -438,6 +438,11 @@ pub(crate) fn failure(
     }
 }
 
+/// The error for a tool that does not exist, or that the caller must not know of.
+pub(crate) fn no_tool(name: &str) -> Error {
+    Error::invalid_params(format!("there is no tool `{}`", cut(name)))
+}
+
 /// The error for a resource that does not exist.
 pub(crate) fn no_resource(client: Era, uri: &str) -> ErrorObject {
     let code = match client {

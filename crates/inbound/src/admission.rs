@@ -24,6 +24,7 @@ use crate::{
     inbound::Inbound,
     peer::{Peer, Stranger},
     problem::Problem,
+    project::Choice,
 };
 
 /// The door of a client with a session of the console.
@@ -56,6 +57,15 @@ impl Credential {
             Self::Owner | Self::Session(_) => Principal::Owner,
             Self::Token(grant) => grant.principal(),
             Self::None => Principal::Anyone,
+        }
+    }
+
+    /// The directories that its requests may name as their project.
+    pub(crate) fn projects(&self) -> Choice<'_> {
+        match self {
+            Self::Owner | Self::Session(_) => Choice::Any,
+            Self::Token(grant) => grant.project().map_or(Choice::OfToken, Choice::Within),
+            Self::None => Choice::OfAnyone,
         }
     }
 
@@ -118,14 +128,9 @@ impl Gate {
             // An address that any process may use checks the peer itself before it reveals anything.
             return Ok(admitted);
         }
-        // Looking up a peer on TCP takes milliseconds, which a client that connects for each call would
-        // pay each time. MCP permits only calls, which the rules cover; decisions and changes go over
-        // REST.
-        if visit.door == Door::Socket || !is_mcp {
-            match self.entrance.peer(visit).await {
-                Peer::Welcome(process) => admitted.actor.peer.clone_from(process),
-                Peer::Refused(stranger) => return Err(Away::Peer(stranger.clone())),
-            }
+        match self.entrance.peer(visit).await {
+            Peer::Welcome(process) => admitted.actor.peer.clone_from(process),
+            Peer::Refused(stranger) => return Err(Away::Peer(stranger.clone())),
         }
         // An anonymous client has not authenticated, so it takes no slot from clients that have.
         let has_token = matches!(principal, Principal::Token(_));
@@ -144,11 +149,11 @@ impl Gate {
         let console = self.inbound.console_host();
         let headers = request.headers();
         auth::check_origin(console, request.uri(), headers)?;
-        let Err(away) = auth::check_token(&self.token, headers) else {
-            return Ok(Credential::Owner);
-        };
-        let now = SystemTime::now();
         let shown = auth::bearer(headers);
+        if shown.is_some_and(|shown| self.token.is(shown)) {
+            return Ok(Credential::Owner);
+        }
+        let now = SystemTime::now();
         let is_token = shown.filter(|shown| shown.starts_with(switchboard_tokens::PREFIX));
         let is_open = (self.is_open)(request.uri().path());
         if let Some(shown) = is_token {
@@ -167,7 +172,7 @@ impl Gate {
         if is_open || (is_mcp && self.inbound.core.config.load().auth.mcp == McpAuth::None) {
             return Ok(Credential::None);
         }
-        Err(away)
+        Err(TurnedAway::Token)
     }
 }
 

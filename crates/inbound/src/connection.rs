@@ -1,8 +1,6 @@
 //! Connections: accepted, limited in number, and served until they end.
 
-use std::{
-    convert::Infallible, future::Future, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
-};
+use std::{convert::Infallible, future::Future, io, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use hyper::{
@@ -20,8 +18,7 @@ use switchboard_contain::Ticks;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream, UnixListener},
-    sync::{OnceCell, Semaphore},
-    task::spawn_blocking,
+    sync::OnceCell,
     time::{sleep, timeout},
 };
 
@@ -33,7 +30,8 @@ use crate::{
         stall::{StallGuard, StallPolicy},
     },
     inbound::Inbound,
-    peer::{self, Peer, Stranger},
+    lookups::Lookups,
+    peer::{Ends, Peer, Stranger},
     problem::Problem,
 };
 
@@ -48,32 +46,22 @@ pub(crate) const LAST_ANSWERS: Duration = Duration::from_millis(500);
 const UNSENT_BYTES: u32 = 256 * 1024;
 /// Pause after an error of `accept`, such as a lack of file descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
-/// The most peers of one door that are looked up in `/proc` at a time.
-const LOOKUPS: usize = 4;
 
 /// The doors of the gateway and the connections through them.
 #[derive(Debug)]
 pub(crate) struct Entrance {
     pub(crate) inbound: Arc<Inbound>,
-    tcp: DoorState,
-    socket: DoorState,
+    /// Each door has its own capacity, so clients at one do not wait for clients at the other.
+    tcp: Arc<ConnectionSlots>,
+    socket: Arc<ConnectionSlots>,
+    lookups: Lookups,
     refusals: Mutex<LogThrottle>,
-}
-
-/// The capacity of one door. Clients at one door do not wait for clients at the other.
-#[derive(Debug)]
-struct DoorState {
-    slots: Arc<ConnectionSlots>,
-    lookups: Arc<Semaphore>,
 }
 
 /// The far end of a connection, as the system identifies it.
 #[derive(Debug, Clone, Copy)]
 enum FarEnd {
-    Tcp {
-        theirs: SocketAddr,
-        ours: SocketAddr,
-    },
+    Tcp(Ends),
     Socket {
         uid: u32,
         pid: Option<i32>,
@@ -96,14 +84,11 @@ pub(crate) struct Visit {
 impl Entrance {
     pub(crate) fn new(inbound: Arc<Inbound>) -> Self {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-        let state = || DoorState {
-            slots: ConnectionSlots::for_open_files(limit),
-            lookups: Arc::new(Semaphore::new(LOOKUPS)),
-        };
         Self {
+            tcp: ConnectionSlots::for_open_files(limit),
+            socket: ConnectionSlots::for_open_files(limit),
+            lookups: Lookups::new(inbound.core.deps().containment.clone()),
             inbound,
-            tcp: state(),
-            socket: state(),
             refusals: Mutex::default(),
         }
     }
@@ -111,13 +96,13 @@ impl Entrance {
     /// Waits until the last responses are sent, for a bounded time.
     pub(crate) async fn closed(&self) {
         let closed = async {
-            self.tcp.slots.empty().await;
-            self.socket.slots.empty().await;
+            self.tcp.empty().await;
+            self.socket.empty().await;
         };
         let _ = timeout(LAST_ANSWERS, closed).await;
     }
 
-    fn at(&self, door: Door) -> &DoorState {
+    fn slots(&self, door: Door) -> &Arc<ConnectionSlots> {
         match door {
             Door::Tcp => &self.tcp,
             Door::Socket => &self.socket,
@@ -129,22 +114,12 @@ impl Entrance {
         visit
             .peer
             .get_or_init(|| async {
-                let lookups = Arc::clone(&self.at(visit.door).lookups);
-                // The semaphore is never closed.
-                let turn = lookups.acquire_owned().await.ok();
-                let containment = self.inbound.core.deps().containment.clone();
-                let far_end = visit.far_end;
-                let looked_up = spawn_blocking(move || {
-                    // Held until the lookup ends, even if the connection is closed in the meantime.
-                    let _turn = turn;
-                    match far_end {
-                        FarEnd::Tcp { theirs, ours } => peer::on_tcp(&containment, theirs, ours),
-                        FarEnd::Socket { uid, pid, accepted } => {
-                            peer::on_socket(&containment, uid, pid, accepted)
-                        }
+                let peer = match visit.far_end {
+                    FarEnd::Tcp(ends) => self.lookups.on_tcp(ends).await,
+                    FarEnd::Socket { uid, pid, accepted } => {
+                        self.lookups.on_socket(uid, pid, accepted).await
                     }
-                });
-                let peer = looked_up.await.unwrap_or(Peer::Refused(Stranger::Unknown));
+                };
                 if let Peer::Refused(stranger) = &peer {
                     self.record(visit.door, stranger);
                 }
@@ -224,7 +199,13 @@ where
         // Responses are small and awaited, so they must not wait for more data.
         stream.set_nodelay(true)?;
         bound_unsent(&stream);
-        Ok((stream, FarEnd::Tcp { theirs, ours }))
+        let inode = rustix::fs::fstat(&stream).map_err(io::Error::from)?.st_ino;
+        let ends = Ends {
+            theirs,
+            ours,
+            inode,
+        };
+        Ok((stream, FarEnd::Tcp(ends)))
     };
     accept(entrance, Door::Tcp, next, route).await;
 }
@@ -269,7 +250,7 @@ async fn accept<S, N, R, F>(
         match accepted {
             Ok((stream, far_end)) => {
                 let (served, route) = (Arc::clone(entrance), route.clone());
-                entrance.at(door).slots.spawn(|place| async move {
+                entrance.slots(door).spawn(|place| async move {
                     let visit = Visit {
                         door,
                         key: client_key(),
@@ -286,7 +267,7 @@ async fn accept<S, N, R, F>(
                     tracing::warn!(%error, times, door = door.as_str(), "Cannot accept connections.");
                 }
                 // File descriptors may have run out, and unauthenticated clients hold some of them.
-                entrance.tcp.slots.evict();
+                entrance.tcp.evict();
                 sleep(ACCEPT_REST).await;
             }
         }

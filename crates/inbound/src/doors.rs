@@ -1,6 +1,6 @@
 //! The doors, loopback TCP and the gateway's own socket, and the routing of their requests.
 
-use std::{io::Cursor, sync::Arc};
+use std::{io::Cursor, pin::pin, sync::Arc};
 
 use axum::{Router, body::Body as AxumBody};
 use hyper::{
@@ -12,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use switchboard_base::{
     actor::Door,
     caller::{Principal, ProfileId, Realm},
+    project::Project,
     view::{Endpoint, Face, View},
 };
 use switchboard_text::percent;
@@ -31,12 +32,13 @@ use crate::{
         body::Answer,
         http,
         pipe::Hangup,
-        sse,
+        request_body, sse,
         stall::StallGuard,
     },
     inbound::{Inbound, NoProfile},
     ports::Ports,
     problem::Problem,
+    project,
 };
 
 /// The `Upgrade` value with which a client on the socket requests a pipe.
@@ -141,14 +143,26 @@ async fn route(
         return outside_mcp(&inner, visit, admitted, request).await;
     };
     let endpoint = endpoint(rest);
-    let Credential::Token(grant) = admitted.credential.clone() else {
-        return to_mcp(&inner, &visit, &admitted, (transport, endpoint), request).await;
+    let grant = match &admitted.credential {
+        Credential::Token(grant) => Some(grant.clone()),
+        Credential::Owner | Credential::Session(_) | Credential::None => None,
+    };
+    // Pinned where it is created, and once for both cases: it is large, and each move would be a copy.
+    let mut answering = pin!(to_mcp(
+        &inner,
+        &visit,
+        &admitted,
+        (transport, endpoint),
+        request
+    ));
+    let Some(grant) = grant else {
+        return answering.await;
     };
     let response = tokio::select! {
         // First, since the end of the token also ends the request in other ways.
         biased;
         why = grant.clone().ended() => return turn_away(&TurnedAway::from(why).into(), true),
-        response = to_mcp(&inner, &visit, &admitted, (transport, endpoint), request) => response,
+        response = &mut answering => response,
     };
     response.map(|body| body.until(grant.ended()))
 }
@@ -188,11 +202,20 @@ async fn to_mcp(
                 view,
                 (visit.key, visit.door),
                 realm,
+                admitted.credential.projects(),
                 request,
             )
             .await
         }
-        Transport::Sse => open_sse(&inner.inbound, view, (realm, visit.door), &request),
+        Transport::Sse => {
+            let named = project::of_request(request.uri(), admitted.credential.projects()).await;
+            match named {
+                Ok(project) => {
+                    open_sse(&inner.inbound, view, (realm, visit.door), project, &request)
+                }
+                Err(refused) => http::outside(&refused),
+            }
+        }
     }
 }
 
@@ -258,13 +281,14 @@ fn open_sse(
     inbound: &Arc<Inbound>,
     view: View,
     (realm, door): (Realm, Door),
+    project: Project,
     request: &Request<Incoming>,
 ) -> Response<Answer> {
     if *request.method() != Method::GET {
         // Newer clients try POST first, and use GET after this status.
         return http::status(StatusCode::METHOD_NOT_ALLOWED);
     }
-    sse::open(inbound, view, realm, door)
+    sse::open(inbound, view, realm, door, project)
 }
 
 async fn sse_message(
@@ -277,9 +301,9 @@ async fn sse_message(
         return http::status(StatusCode::METHOD_NOT_ALLOWED);
     }
     let (parts, body) = request.into_parts();
-    match http::read(body, principal).await {
+    match request_body::read(body, principal).await {
         Ok(body) => sse::message(inbound, name, principal, &parts.headers, body).await,
-        Err(response) => *response,
+        Err((status, message)) => http::refuse(status, code::INVALID_REQUEST, &message),
     }
 }
 

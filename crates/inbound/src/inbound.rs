@@ -26,6 +26,7 @@ use crate::{
         sse,
     },
     ports::Ports,
+    project,
 };
 
 /// The clients, and the doors that they come in by.
@@ -64,8 +65,11 @@ impl Inbound {
     /// `None` if the system provides no random numbers.
     pub fn new(core: Arc<Core>) -> Option<Arc<Self>> {
         let inbound = Arc::new(Self {
+            sessions: Sessions::new({
+                let core = Arc::clone(&core);
+                move |caller| core.client_left(caller)
+            }),
             core,
-            sessions: Sessions::new(),
             sse: sse::Streams::default(),
             console: Console::new()?,
             pipes: watch::Sender::new(0),
@@ -109,6 +113,7 @@ impl Inbound {
     ) -> std::io::Result<()> {
         let _present = Present::new(self);
         let core = Arc::clone(&self.core);
+        let project = project::of_process(project).await;
         pipe::serve(core, realm, view, project, reader, writer, is_gone).await
     }
 

@@ -7,6 +7,8 @@ pub mod doors;
 pub mod edge;
 pub mod inbound;
 mod listen;
+mod lookups;
 mod peer;
 pub mod ports;
 pub mod problem;
+mod project;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use switchboard_base::{
-    caller::{Caller, Realm},
+    caller::Caller,
     error::Error,
     notifications::{News, NotificationQueue},
     view::View,
@@ -14,7 +14,7 @@ use switchboard_core::{
     call::approval::may_watch, core::Core, dispatch::locate_resource,
     list_fingerprints::ListFingerprints,
 };
-use switchboard_outbound::upstream::{Upstream, Watch};
+use switchboard_outbound::{instance::Watch, upstream::Upstream};
 use switchboard_wire::{encode, meta, method};
 use tokio::sync::watch;
 
@@ -22,7 +22,7 @@ use tokio::sync::watch;
 #[derive(Debug)]
 pub(crate) struct Listening {
     core: Arc<Core>,
-    realm: Realm,
+    caller: Caller,
     view: View,
     id: Id,
     wanted: Wanted,
@@ -95,7 +95,7 @@ impl Listening {
         // Before the servers are asked, so that a change in between is reported.
         let mut changes = core.live_catalog.changes();
         changes.borrow_and_update();
-        let shown = ListFingerprints::now(core, caller.realm, &view);
+        let shown = ListFingerprints::now(core, caller, &view);
         let notifications = Arc::new(NotificationQueue::of_stream(id.raw().clone()));
         if let View::Server(server) = &view
             && wants_more(&filter)
@@ -106,7 +106,7 @@ impl Listening {
         let opening = acknowledgement(&id, wanted, &honoured);
         Ok(Self {
             core: Arc::clone(core),
-            realm: caller.realm,
+            caller: caller.clone(),
             view,
             id,
             wanted,
@@ -136,7 +136,7 @@ impl Listening {
                     if changed.is_err() {
                         return Some(self.end());
                     }
-                    let now = ListFingerprints::now(&core, self.realm, &self.view);
+                    let now = ListFingerprints::now(&core, &self.caller, &self.view);
                     for said in now.changes_since(self.shown) {
                         if self.wanted.has(said)
                             && let Some(news) = News::new(None, said, None)
@@ -217,14 +217,21 @@ async fn watch_all(
             continue;
         }
         let exposed = matches!(view, View::All(_));
-        match upstream.watch(caller, &own, notifications, exposed).await {
+        let instance = match upstream.instance(caller) {
+            Ok(instance) => instance,
+            Err(failure) => {
+                tracing::debug!(%uri, reason = %failure.message(), "Cannot watch a resource.");
+                continue;
+            }
+        };
+        match instance.watch(caller, &own, notifications, exposed).await {
             Ok(watch) => {
                 watches.push(watch);
                 honoured.push(uri);
             }
             Err(failure) => {
                 tracing::debug!(%uri, reason = %failure.message(), "Cannot watch a resource.");
-                if upstream.live().is_none() {
+                if instance.live().is_none() {
                     away = Some(upstream);
                 }
             }

@@ -96,27 +96,58 @@ pub(crate) fn on_socket(
     judge(containment.lineage(pid.unsigned_abs(), accepted))
 }
 
-/// The peer on TCP, found by the socket at its end. Reads `/proc`, so it may block.
-pub(crate) fn on_tcp(containment: &Containment, theirs: SocketAddr, ours: SocketAddr) -> Peer {
+/// A connection over TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ends {
+    /// The address of the peer.
+    pub(crate) theirs: SocketAddr,
+    /// The address of the gateway.
+    pub(crate) ours: SocketAddr,
+    /// The inode of the gateway's socket.
+    pub(crate) inode: u64,
+}
+
+/// The peers on TCP, found by the sockets at their ends. Reads `/proc`, so it may block. Many
+/// connections take little longer than one.
+pub(crate) fn on_tcp(containment: &Containment, connections: &[Ends]) -> Vec<Peer> {
     if cfg!(not(target_os = "linux")) {
-        return Peer::Welcome(None);
+        return vec![Peer::Welcome(None); connections.len()];
     }
-    let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
-    let row = tables.into_iter().find_map(|table| {
-        let table = std::fs::read_to_string(table).ok()?;
-        row_of(&table, theirs, ours)
-    });
-    match row {
-        // The other end is in another network namespace: that of Windows with WSL in mirrored mode,
-        // for example. A server cannot connect to a loopback address from there, but a server that
-        // resets its connection as soon as the request is sent leaves no row behind either. The two
-        // look the same, so both are refused.
-        None => Peer::Refused(Stranger::Elsewhere),
-        // Closed by every process that had it.
-        Some(Row { inode: 0, .. }) => Peer::Refused(Stranger::Unknown),
-        Some(row) if is_of_another_account(row.uid) => Peer::Welcome(None),
-        Some(row) => judge(containment.lineage_of_socket(row.inode)),
-    }
+    let peers = SocketTables::read();
+    // Read later: a connection that is still open then was open before, so the row found first is of its
+    // other end. Once it has ended, another process may connect from the same address.
+    let own = SocketTables::read();
+    let found = connections.iter().map(
+        |&Ends {
+             theirs,
+             ours,
+             inode,
+         }| {
+            let is_open = |row: Row| row.inode == inode && row.is_open;
+            match peers.row(theirs, ours) {
+                // The other end is in another network namespace: that of Windows with WSL in mirrored
+                // mode, for example. A server cannot connect to a loopback address from there, but a
+                // server that resets its connection as soon as the request is sent leaves no row behind
+                // either. The two look the same, so both are refused.
+                None => Err(Peer::Refused(Stranger::Elsewhere)),
+                // Closed by every process that had it.
+                Some(Row { inode: 0, .. }) => Err(Peer::Refused(Stranger::Unknown)),
+                Some(_) if !own.row(ours, theirs).is_some_and(is_open) => {
+                    Err(Peer::Refused(Stranger::Unknown))
+                }
+                Some(row) if is_of_another_account(row.uid) => Err(Peer::Welcome(None)),
+                Some(row) => Ok(row.inode),
+            }
+        },
+    );
+    let found: Vec<_> = found.collect();
+    let inodes: Vec<_> = found.iter().flatten().copied().collect();
+    let mut lineages = containment.lineages_of_sockets(&inodes).into_iter();
+    let peer = |found| match found {
+        Ok(_) => judge(lineages.next().unwrap_or(Lineage::Unknown)),
+        Err(peer) => peer,
+    };
+    found.into_iter().map(peer).collect()
 }
 
 fn judge(lineage: Lineage) -> Peer {
@@ -158,9 +189,26 @@ fn shown(process: Process) -> PeerProcess {
     }
 }
 
+/// The kernel's tables of TCP sockets.
+struct SocketTables([String; 2]);
+
+impl SocketTables {
+    fn read() -> Self {
+        let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
+        Self(tables.map(|table| std::fs::read_to_string(table).unwrap_or_default()))
+    }
+
+    /// The socket from `local` to `remote`.
+    fn row(&self, local: SocketAddr, remote: SocketAddr) -> Option<Row> {
+        self.0.iter().find_map(|table| row_of(table, local, remote))
+    }
+}
+
 /// A socket in a kernel table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Row {
+    /// Its connection has been established, and it may still send.
+    is_open: bool,
     uid: u32,
     /// Zero if no process has the socket any more.
     inode: u64,
@@ -175,11 +223,20 @@ fn row_of(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<Row> {
         let row = format!(": {} {} ", family.write(local)?, family.write(remote)?);
         let rest = &table[table.find(&row)? + row.len()..];
         let mut fields = rest.lines().next()?.split_ascii_whitespace();
-        let uid = fields.nth(4)?.parse().ok()?;
+        let is_open = matches!(fields.next()?, ESTABLISHED | CLOSE_WAIT);
+        let uid = fields.nth(3)?.parse().ok()?;
         let inode = fields.nth(1)?.parse().ok()?;
-        Some(Row { uid, inode })
+        Some(Row {
+            is_open,
+            uid,
+            inode,
+        })
     })
 }
+
+/// States in a kernel table: both ends may send, and only this one may.
+const ESTABLISHED: &str = "01";
+const CLOSE_WAIT: &str = "08";
 
 /// The two forms in which the kernel writes addresses.
 #[derive(Debug, Clone, Copy)]
@@ -233,7 +290,13 @@ mod tests {
     fn sockets_are_found_by_both_addresses() {
         let at = |text: &str| text.parse::<SocketAddr>().unwrap();
         let ours = at("127.0.0.1:7777");
-        let row = |uid, inode| Some(Row { uid, inode });
+        let row = |uid, inode| {
+            Some(Row {
+                is_open: inode != 0,
+                uid,
+                inode,
+            })
+        };
         assert_eq!(row_of(V4, at("127.0.0.1:49153"), ours), row(1000, 13));
         // The gateway's end, a socket without a process, and an unknown one.
         assert_eq!(row_of(V4, ours, at("127.0.0.1:49153")), row(1000, 12));
@@ -256,46 +319,121 @@ mod tests {
         }
     }
 
-    /// A client of this very process.
+    /// A client of this very process, and the connection as the gateway sees it.
     #[cfg(target_os = "linux")]
-    fn connected() -> (Containment, std::net::TcpListener, std::net::TcpStream) {
-        let folder = tempfile::tempdir().unwrap();
-        let containment = Containment::new(folder.path(), "test".parse().unwrap()).unwrap();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (containment, listener, client)
+    struct Connected {
+        containment: Containment,
+        listener: std::net::TcpListener,
+        _accepted: std::net::TcpStream,
+        client: std::net::TcpStream,
+        ends: Ends,
+    }
+
+    #[cfg(target_os = "linux")]
+    impl Connected {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let containment = Containment::new(folder.path(), "test".parse().unwrap()).unwrap();
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let ours = listener.local_addr().unwrap();
+            let client = std::net::TcpStream::connect(ours).unwrap();
+            let (accepted, theirs) = listener.accept().unwrap();
+            let inode = rustix::fs::fstat(&accepted).unwrap().st_ino;
+            Self {
+                containment,
+                listener,
+                _accepted: accepted,
+                client,
+                ends: Ends {
+                    theirs,
+                    ours,
+                    inode,
+                },
+            }
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn one(containment: &Containment, ends: Ends) -> Peer {
+        on_tcp(containment, &[ends]).remove(0)
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn closed_and_absent_sockets_are_refused() {
-        let (containment, _listener, client) = connected();
-        let (theirs, ours) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
-        let Peer::Welcome(Some(found)) = on_tcp(&containment, theirs, ours) else {
+        let Connected {
+            containment,
+            client,
+            ends,
+            _accepted,
+            ..
+        } = Connected::new();
+        let Peer::Welcome(Some(found)) = one(&containment, ends) else {
             panic!("this very process is refused");
         };
         assert_eq!(found.pid, std::process::id());
+        let absent = Ends {
+            ours: "127.0.0.2:1".parse().unwrap(),
+            ..ends
+        };
+        let together = on_tcp(&containment, &[absent, ends]);
+        assert_eq!(together[0], Peer::Refused(Stranger::Elsewhere));
+        assert_eq!(together[1], Peer::Welcome(Some(found)));
         drop(client);
-        let refused = on_tcp(&containment, theirs, ours);
+        let refused = one(&containment, ends);
         assert_eq!(refused, Peer::Refused(Stranger::Unknown));
-        let refused = on_tcp(&containment, ours, "127.0.0.2:1".parse().unwrap());
-        assert_eq!(refused, Peer::Refused(Stranger::Elsewhere));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn later_connection_from_one_address_proves_nothing() {
+        let Connected {
+            containment,
+            listener,
+            client,
+            ends,
+            _accepted,
+        } = Connected::new();
+        // A reset frees the address at once.
+        let socket = socket2::Socket::from(client);
+        socket.set_linger(Some(std::time::Duration::ZERO)).unwrap();
+        drop(socket);
+        let socket =
+            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        socket.bind(&ends.theirs.into()).unwrap();
+        socket.connect(&ends.ours.into()).unwrap();
+        let waiting = one(&containment, ends);
+        let (accepted, theirs) = listener.accept().unwrap();
+        assert_eq!(theirs, ends.theirs);
+        let refused = Peer::Refused(Stranger::Unknown);
+        assert_eq!(
+            [waiting, one(&containment, ends)],
+            [refused.clone(), refused]
+        );
+        let inode = rustix::fs::fstat(&accepted).unwrap().st_ino;
+        let later = one(&containment, Ends { inode, ..ends });
+        assert!(matches!(later, Peer::Welcome(Some(_))), "{later:?}");
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn inherited_socket_still_belongs_to_the_gateway() {
-        let (containment, _listener, client) = connected();
-        let (theirs, ours) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
+        let Connected {
+            containment,
+            client,
+            ends,
+            _accepted,
+            ..
+        } = Connected::new();
         // A child has every descriptor between fork and exec. One that is not closed on exec stays.
         rustix::io::fcntl_setfd(&client, rustix::io::FdFlags::empty()).unwrap();
         let mut child = std::process::Command::new("sleep")
             .arg("60")
             .spawn()
             .unwrap();
-        let found = on_tcp(&containment, theirs, ours);
+        let found = one(&containment, ends);
         drop(client);
-        let left = on_tcp(&containment, theirs, ours);
+        let left = one(&containment, ends);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(

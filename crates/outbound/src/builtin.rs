@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchboard_catalog::{Offers, ServerPart};
+use switchboard_catalog::{Offers, Presented, ServerPart};
 use switchboard_client::Raw;
 
 /// The server name under which the gateway's own tools are listed.
@@ -29,7 +29,7 @@ pub(crate) fn part() -> ServerPart {
             .collect(),
         ..Offers::default()
     };
-    ServerPart::prepare(SERVER, Arc::new(offers), &|_, _| true)
+    ServerPart::prepare(SERVER, Arc::new(offers), &|_, _, _| Presented::Unchanged)
 }
 
 #[cfg(test)]

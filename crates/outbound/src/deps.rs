@@ -9,7 +9,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use switchboard_base::{audit::Audit, events::Events, metrics::Metrics};
+use switchboard_base::{audit::Audit, caller::Caller, events::Events, metrics::Metrics};
 use switchboard_client::{Asked, ErrorObject, Raw};
 use switchboard_config::{Config, Environment, Home};
 use switchboard_contain::Containment;
@@ -17,6 +17,7 @@ use switchboard_contain::Containment;
 use crate::{
     cache::Reads,
     first_contact::FirstContact,
+    instances::Key,
     live_catalog::LiveCatalog,
     logs::Logs,
     memory::Host,
@@ -82,7 +83,7 @@ impl Deps {
     }
 }
 
-/// The server that a message comes from.
+/// The instance of a server that a message comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
     /// Its name.
@@ -91,6 +92,17 @@ pub struct Source<'a> {
     pub questions: &'a Arc<Questions>,
     /// Its resources that clients subscribed to.
     pub watched: &'a Subscriptions,
+    /// The callers that it is for, if it is not for all of them.
+    pub key: Option<&'a Key>,
+    /// The directory that these callers work in, if there is one.
+    pub project: Option<&'a Arc<str>>,
+}
+
+impl Source<'_> {
+    /// Tests if a message that belongs to no call may concern this caller.
+    pub fn may_concern(&self, caller: &Caller) -> bool {
+        self.key.is_none_or(|key| key.serves(caller)) && self.questions.may_concern(caller.realm)
+    }
 }
 
 /// The pending response to a request of a server.

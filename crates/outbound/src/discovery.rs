@@ -220,7 +220,7 @@ pub const fn list_method(kind: Kind) -> &'static str {
 }
 
 /// The lists that were requested and could be fetched.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Learnt {
     tools: Option<Listed>,
     prompts: Option<Listed>,
@@ -260,6 +260,8 @@ impl Learnt {
             prompts: self.prompts.map_or(known.prompts, |(list, _)| list),
             resources: self.resources.map_or(known.resources, |(list, _)| list),
             templates: self.templates.map_or(known.templates, |(list, _)| list),
+            asks_back: known.asks_back,
+            directories: known.directories,
             ..self.about
         }
     }

@@ -188,12 +188,6 @@ pub fn identity_hash(server: &Server) -> String {
     hex::encode(&Sha256::digest(identity(server)))
 }
 
-/// A hash of the name and the identity, for the directory that a server runs in.
-pub(crate) fn directory_hash(name: &str, server: &Server) -> String {
-    let both = serde_json::to_string(&[name, &identity(server)]).unwrap_or_default();
-    hex::encode(&Sha256::digest(both)[..HASH_BYTES])
-}
-
 /// A hash of every field, with the values of variables and headers as spelled in the configuration. It
 /// identifies an entry that was approved, or whose offers are known.
 pub(crate) fn fingerprint(server: &Server) -> String {
@@ -214,7 +208,7 @@ pub(crate) fn start_fingerprint(server: &Server, file: Option<&Path>) -> String 
 }
 
 /// The length of a hash, in bytes. It is long enough that a second entry with the same hash cannot be found.
-const HASH_BYTES: usize = 16;
+pub(crate) const HASH_BYTES: usize = 16;
 
 #[cfg(test)]
 mod tests {

@@ -25,8 +25,8 @@ use switchboard_client::{
     transport::Ended,
 };
 use switchboard_config::{
-    CommandLine, Config, Container as ContainerConfig, Environment, Home, Network, Remote,
-    RemoteKind, ResolveError, Resolved, Server, Transport,
+    CommandLine, Config, Container as ContainerConfig, Environment, Home, Network, Occasion,
+    Remote, RemoteKind, ResolveError, Resolved, Server, Transport,
 };
 use switchboard_contain::{
     Container, Containment, Engine, Handle, Ladder, Launch, LaunchError, Mount, Step, Sweep, Tree,
@@ -36,10 +36,10 @@ use tokio::task::JoinHandle;
 
 use crate::{
     deps::Deps,
-    identity::directory_hash,
     logs::Logs,
     restart::{NotStarted, StartError},
     start_approval,
+    state_dir::StateDir,
     stderr::{LastWords, listen},
 };
 
@@ -47,16 +47,13 @@ use crate::{
 /// goes to its log, and its last lines to `said`. Advice about a program that did not start goes to `advice`.
 pub(crate) async fn connect(
     builder: ClientBuilder,
-    name: &Arc<str>,
-    server: &Arc<Server>,
-    deps: &Arc<Deps>,
+    start: Start,
     said: &LastWords,
     advice: &LaunchAdvice,
     answers: &Answers,
 ) -> Result<Client, NotStarted> {
-    let (called, wanted) = (Arc::clone(name), Arc::clone(server));
-    let with = Arc::clone(deps);
-    let preparing = tokio::task::spawn_blocking(move || prepare(&called, &wanted, &with));
+    let (id, deps) = (Arc::clone(&start.id), Arc::clone(&start.deps));
+    let preparing = tokio::task::spawn_blocking(move || prepare(&start));
     let prepared = preparing.await.unwrap_or_else(|error| {
         let error = StartError {
             reason: Reason::plain(&format!("cannot prepare the start: {error}")),
@@ -90,13 +87,27 @@ pub(crate) async fn connect(
             ladder,
             containment: deps.containment.clone(),
             logs: Arc::clone(&deps.logs),
-            name: Arc::clone(name),
+            name: id,
             said: said.clone(),
             advice: advice.clone(),
             answers: answers.clone(),
             trees: Arc::default(),
         }))),
     }
+}
+
+/// An instance of a server to start.
+pub(crate) struct Start {
+    /// The server's name in the configuration.
+    pub(crate) name: Arc<str>,
+    /// Identifies the instance in logs.
+    pub(crate) id: Arc<str>,
+    pub(crate) server: Arc<Server>,
+    /// The callers that it is for.
+    pub(crate) occasion: Occasion,
+    /// The directory that it runs in, unless the configuration names one.
+    pub(crate) state_dir: StateDir,
+    pub(crate) deps: Arc<Deps>,
 }
 
 /// A server that is ready to be connected to.
@@ -111,9 +122,18 @@ enum Prepared {
 }
 
 /// Resolves secrets and creates the directory of the server. Reads and writes files.
-fn prepare(name: &str, server: &Server, deps: &Deps) -> Result<Prepared, NotStarted> {
-    let resolved =
-        resolve(name, server, deps).map_err(|error| permanent(&error).hint(error.hint()))?;
+fn prepare(start: &Start) -> Result<Prepared, NotStarted> {
+    let Start {
+        name,
+        id,
+        server,
+        occasion,
+        deps,
+        ..
+    } = start;
+    check_project(occasion)?;
+    let resolved = resolve(name, server, occasion, deps)
+        .map_err(|error| permanent(&error).hint(error.hint()))?;
     // Registered before any error message can contain one of them.
     scrub::register(scrub::Owner::Server(name), &resolved.secrets)
         .map_err(|error| permanent(format_args!("it has {error}")).hint(Some(error.hint())))?;
@@ -128,11 +148,14 @@ fn prepare(name: &str, server: &Server, deps: &Deps) -> Result<Prepared, NotStar
         Transport::Command(line) => {
             let dir = match line.directory(&deps.home) {
                 Some(dir) => dir,
-                None => own_directory(name, server, &deps.home)?,
+                None => match occasion.project.as_deref() {
+                    Some(project) if server.runs_in_project() => project.into(),
+                    _ => own_directory(start)?,
+                },
             };
             let file = command_file(&line, deps);
             check_file(server, file.as_deref())?;
-            let mut launch = Launch::program(name, line.program(&deps.home)).cwd(dir);
+            let mut launch = Launch::program(&**id, line.program(&deps.home)).cwd(dir);
             if let Some(file) = file {
                 launch = launch.file(file);
             }
@@ -149,10 +172,10 @@ fn prepare(name: &str, server: &Server, deps: &Deps) -> Result<Prepared, NotStar
                     .hint(Some("install one, or set `isolation.engine`"))
             })?;
             check_file(server, engine.file().as_deref())?;
-            let launch = container_launch(name, engine, container, &deps.home)?;
+            let launch = container_launch(id, engine, container, &deps.home)?;
             ladder.close = ladder.close.min(patience / 3);
             ladder.term = ladder.term.min(patience / 2);
-            launch.cwd(own_directory(name, server, &deps.home)?)
+            launch.cwd(own_directory(start)?)
         }
     };
     let mute = Ladder {
@@ -165,11 +188,23 @@ fn prepare(name: &str, server: &Server, deps: &Deps) -> Result<Prepared, NotStar
     })
 }
 
+/// Checks that the directory of the callers exists. It may be back later, so the failure is not permanent.
+fn check_project(occasion: &Occasion) -> Result<(), StartError> {
+    let missing = occasion.project.as_ref();
+    let Some(missing) = missing.filter(|project| !Path::new(&***project).is_dir()) else {
+        return Ok(());
+    };
+    Err(StartError {
+        reason: Reason::plain(&format!("the project directory {missing} does not exist")),
+        permanent: false,
+    })
+}
+
 /// The directory of a server that is not configured to run elsewhere: one for each identity. Failures are
 /// retried, because a full disk may have room again.
-fn own_directory(name: &str, server: &Server, home: &Home) -> Result<PathBuf, StartError> {
-    let identity = directory_hash(name, server);
-    let created = home.create_server_dir(name, &identity);
+fn own_directory(start: &Start) -> Result<PathBuf, StartError> {
+    let Start { name, server, .. } = start;
+    let created = start.state_dir.create(name, server, &start.deps.home);
     created.map_err(|error| StartError {
         reason: Reason::plain(&error.to_string()).with_hint(error.hint()),
         permanent: false,
@@ -249,7 +284,9 @@ pub(crate) fn program_file(name: &str, server: &Server, deps: &Deps) -> Option<P
                 transport: Transport::Command(line),
                 ..server.clone()
             };
-            let Transport::Command(line) = resolve(name, &bare, deps).ok()?.value.transport else {
+            let nobody = Occasion::default();
+            let resolved = resolve(name, &bare, &nobody, deps).ok()?;
+            let Transport::Command(line) = resolved.value.transport else {
                 return None;
             };
             command_file(&line, deps)
@@ -258,8 +295,13 @@ pub(crate) fn program_file(name: &str, server: &Server, deps: &Deps) -> Option<P
     }
 }
 
-fn resolve(name: &str, server: &Server, deps: &Deps) -> Result<Resolved<Server>, ResolveError> {
-    server.resolve(name, &deps.home.secrets(), &|variable| {
+fn resolve(
+    name: &str,
+    server: &Server,
+    occasion: &Occasion,
+    deps: &Deps,
+) -> Result<Resolved<Server>, ResolveError> {
+    server.resolve(name, occasion, &deps.home.secrets(), &|variable| {
         deps.environment.get(variable).map(Into::into)
     })
 }

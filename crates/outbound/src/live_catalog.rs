@@ -15,7 +15,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use switchboard_base::{error::Error, extensions, uri};
 use switchboard_catalog::{
-    Catalog, Held, Kind, Offers, Permits, ServerPart, Snapshot, SnapshotError,
+    Catalog, Held, Kind, Offers, Present, Presented, ServerPart, Snapshot, SnapshotError,
 };
 use switchboard_client::Raw;
 use switchboard_config::{Config, Home, Server, Trust};
@@ -27,7 +27,7 @@ use crate::{
     discovery::Lists,
     identity::fingerprint,
     keyed_locks::KeyedLocks,
-    memory,
+    memory, overrides,
     pins::{Decision, PinStore, Undecided, item_kind},
 };
 
@@ -192,6 +192,7 @@ impl LiveCatalog {
         let unapproved = |item: Option<Cow<'_, str>>| Error::Unapproved {
             server: server.into(),
             item: item.map(Into::into),
+            new_name: None,
         };
         if of.held.all {
             return Err(unapproved(None));
@@ -467,9 +468,11 @@ impl LiveCatalog {
                         prompts: Vec::new(),
                         resources: Vec::new(),
                         templates: Vec::new(),
+                        asks_back: false,
+                        directories: Vec::new(),
                         ..Offers::clone(part.offers())
                     };
-                    (lists, about)
+                    (lists, about, part.problems().clone())
                 };
                 seen(shown) != seen(part)
             }
@@ -575,46 +578,53 @@ fn prepare_all(config: &Config, remembered: &Snapshots) -> Vec<ServerPart> {
         .filter_map(|(name, server)| {
             let snapshot = &remembered.get(name)?.snapshot;
             let held = &snapshot.held;
-            let permits = |kind: Kind, name: &str| is_shown(server, held, kind, name);
+            let present =
+                |kind: Kind, name: &str, raw: &Raw| present(server, held, kind, name, raw);
             let is_same = snapshot.fingerprint == fingerprint(server);
-            is_same.then_some((name, shown(server, snapshot), permits))
+            is_same.then_some((name, shown(server, snapshot), present))
         })
         .collect();
     let known: Vec<_> = known
         .iter()
-        .map(|(name, offers, permits)| {
-            let permits: &Permits<'_> = permits;
-            (name.as_str(), Arc::clone(offers), permits)
+        .map(|(name, offers, present)| {
+            let present: &Present<'_> = present;
+            (name.as_str(), Arc::clone(offers), present)
         })
         .collect();
     let parts = ServerPart::prepare_all(&known).into_iter();
     let of = |part: &ServerPart| config.servers.get(&**part.name());
     parts
         .map(|part| match of(&part) {
-            Some(server) => listing(part, server),
+            Some(server) => finished(part, server),
             None => part,
         })
         .collect()
 }
 
 fn prepare(name: &str, server: &Server, snapshot: &Snapshot) -> ServerPart {
-    let part = ServerPart::prepare(name, shown(server, snapshot), &|kind, name| {
-        is_shown(server, &snapshot.held, kind, name)
-    });
-    listing(part, server)
+    let held = &snapshot.held;
+    let present = |kind: Kind, name: &str, raw: &Raw| present(server, held, kind, name, raw);
+    let part = ServerPart::prepare(name, shown(server, snapshot), &present);
+    finished(part, server)
 }
 
-/// The part with a compact list for merged views, if the server has one.
-fn listing(part: ServerPart, server: &Server) -> ServerPart {
+/// The part with the problems of its overrides, and with a compact list for merged views if the server has one.
+fn finished(part: ServerPart, server: &Server) -> ServerPart {
+    let problems = overrides::problems(&server.overrides, part.offers());
+    let part = part.noting(problems);
     match memory::compact(server) {
         Some(tools) => part.listing(tools),
         None => part,
     }
 }
 
-fn is_shown(server: &Server, held: &Held, kind: Kind, name: &str) -> bool {
-    (kind != Kind::Tool || server.tools.permits(name))
-        && (held.items.is_empty() || !held.items.contains(&*item_kind(kind).key(name)))
+fn present(server: &Server, held: &Held, kind: Kind, name: &str, raw: &Raw) -> Presented {
+    let is_shown = (kind != Kind::Tool || server.shows_tool(name))
+        && (held.items.is_empty() || !held.items.contains(&*item_kind(kind).key(name)));
+    match server.overrides.get(name) {
+        Some(changes) if is_shown && kind == Kind::Tool => overrides::present(changes, raw),
+        _ => Presented::unchanged_if(is_shown),
+    }
 }
 
 /// The held URIs or URI templates.

@@ -15,7 +15,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use switchboard_base::{scrub, time};
+use switchboard_base::{log_marks::mark_of, scrub, time};
 use switchboard_config::Home;
 use switchboard_wire::visible;
 
@@ -60,8 +60,9 @@ impl Logs {
         }
     }
 
-    /// The rate at which this server may add to its log.
-    pub(crate) fn quota(&self, server: &Arc<str>) -> Arc<Mutex<Quota>> {
+    /// The rate at which this server may add to its log. Its instances share it.
+    pub(crate) fn quota(&self, id: &str) -> Arc<Mutex<Quota>> {
+        let (server, _) = parts(id);
         let mut quotas = self.quotas.lock();
         if quotas.len() >= QUOTAS_KEPT {
             let now = Instant::now();
@@ -70,32 +71,38 @@ impl Logs {
                 Arc::strong_count(quota) > 1 || !unused
             });
         }
-        Arc::clone(quotas.entry(Arc::clone(server)).or_default())
+        Arc::clone(quotas.entry(server.into()).or_default())
     }
 
-    /// Writes a line of the server's output.
-    pub(crate) fn line(&self, server: &Arc<str>, line: &str) {
+    /// Writes a line of the output of an instance. If the server has several, the line begins with its number.
+    pub(crate) fn line(&self, id: &Arc<str>, line: &str) {
         // Scrubbed before it is cut: half of a secret would not be found.
         let line = scrub::text(line);
         // Text of a server that the gateway repeats may contain a line break, which would start a new line.
         let line = visible(&line);
         let line = &line[..line.floor_char_boundary(LINE_BYTES)];
-        let line = format!("{} {line}\n", time::format(SystemTime::now()));
-        self.write(Order::Line(Arc::clone(server), line));
+        let (server, number) = parts(id);
+        let mark = number.map(mark_of).unwrap_or_default();
+        let line = format!("{} {mark}{line}\n", time::format(SystemTime::now()));
+        let server = match number {
+            None => Arc::clone(id),
+            Some(_) => server.into(),
+        };
+        self.write(Order::Line(server, line));
     }
 
-    /// Writes a line of the gateway about the server.
-    pub(crate) fn note(&self, server: &Arc<str>, line: &str) {
-        self.line(server, &format!("[switchboard] {line}"));
+    /// Writes a line of the gateway about an instance.
+    pub(crate) fn note(&self, id: &Arc<str>, line: &str) {
+        self.line(id, &format!("[switchboard] {line}"));
     }
 
-    /// Writes a line about the server that the server can cause at will, so it counts against the rate at
+    /// Writes a line about an instance that the server can cause at will, so it counts against the rate at
     /// which the server may add to its log.
-    pub(crate) fn remark(&self, server: &Arc<str>, line: &str) {
-        let quota = self.quota(server);
+    pub(crate) fn remark(&self, id: &Arc<str>, line: &str) {
+        let quota = self.quota(id);
         let mut quota = quota.lock();
         if quota.take_line(Instant::now(), line.len()) {
-            self.note(server, line);
+            self.note(id, line);
         }
     }
 
@@ -122,6 +129,14 @@ impl Logs {
         });
         // If the queue is full or the writer is gone, the line is lost; the caller never waits.
         let _ = writer.try_send(order);
+    }
+}
+
+/// The name of the server, which has no slash, and the number of the instance.
+fn parts(id: &str) -> (&str, Option<&str>) {
+    match id.split_once('/') {
+        None => (id, None),
+        Some((server, number)) => (server, Some(number)),
     }
 }
 

@@ -33,6 +33,11 @@ pub(crate) fn compact(server: &Server) -> Option<&'static [Raw]> {
         .flatten()
 }
 
+/// Tests if a tool of the memory is confined to a namespace that it is given.
+pub fn takes_namespace(tool: &str) -> bool {
+    host::takes_namespace(tool)
+}
+
 /// The name of the built-in memory, if it is one of the servers.
 pub fn among(config: &Config) -> Option<&'static str> {
     let server = config.servers.get(Memory::NAME)?;

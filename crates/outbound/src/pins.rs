@@ -6,7 +6,7 @@
 use std::{
     borrow::Cow,
     collections::BTreeSet,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -19,10 +19,7 @@ use switchboard_trust::{
 };
 use switchboard_wire::with_hint;
 
-use crate::{
-    identity::{directory_hash, identity},
-    keyed_locks::KeyedLocks,
-};
+use crate::{identity::identity, keyed_locks::KeyedLocks, state_dir::StateDir};
 
 /// The pins of all servers. The methods read and write files, so call them on threads that may block.
 #[derive(Debug)]
@@ -114,7 +111,7 @@ impl PinStore {
                 definition,
             })
         };
-        let places = places(name, server, &self.home);
+        let places = places(name, server, &offers.directories, &self.home);
         let mut verdicts = pins.judge_at(&places, policy(server.trust), offered(), now());
         if verdicts.changed
             && let Err(error) = folder::write(&self.dir, &pins)
@@ -200,7 +197,7 @@ fn unchanged(
     decided
 }
 
-fn open(dir: &std::path::Path, name: &str, identity: &str) -> Pins {
+fn open(dir: &Path, name: &str, identity: &str) -> Pins {
     match folder::load(dir, name) {
         Ok(Some(pins)) if pins.is_of(identity) => pins,
         // The user has configured another server under this name.
@@ -214,14 +211,15 @@ fn open(dir: &std::path::Path, name: &str, identity: &str) -> Pins {
 
 /// The directories that a server's definitions may name: those of a local process. For other servers none are
 /// known.
-fn places(name: &str, server: &Server, home: &Home) -> Places {
+fn places(name: &str, server: &Server, of_callers: &[String], home: &Home) -> Places {
     let Transport::Command(line) = &server.transport else {
         return Places::default();
     };
-    let own = || home.server_dir(name, &directory_hash(name, server));
+    let own = || StateDir::Shared.path(name, server, home);
     let working = line.directory(home).unwrap_or_else(own);
+    let working = of_callers.iter().map(Path::new).chain([&*working]);
     let user = std::env::home_dir();
-    Places::new(Some(&working), user.as_deref(), Some(&std::env::temp_dir()))
+    Places::new(working, user.as_deref(), Some(&std::env::temp_dir()))
 }
 
 fn policy(wanted: Wanted) -> Policy {

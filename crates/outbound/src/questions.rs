@@ -239,7 +239,7 @@ impl Questions {
 
     /// Records the client that is asked for roots when no call determines it. The owner takes precedence over
     /// other realms.
-    pub(crate) fn set_roots(&self, realm: Realm, backchannel: Backchannel) {
+    pub fn set_roots(&self, realm: Realm, backchannel: Backchannel) {
         let mut roots = self.roots.lock();
         let owned = |roots: &(Realm, Backchannel)| roots.0 == Realm::OWNER && roots.1.is_open();
         if realm == Realm::OWNER || !roots.as_ref().is_some_and(owned) {

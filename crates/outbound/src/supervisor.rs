@@ -11,16 +11,14 @@ pub use self::learning::until_deserted;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
-use switchboard_base::audit::{Actor, Reservation};
+use switchboard_base::{
+    audit::{Actor, Reservation},
+    caller::Caller,
+};
 use switchboard_config::{Config, Server};
 use tokio::{sync::Mutex, task::JoinSet, time::timeout};
 
-use crate::{
-    changes,
-    deps::Deps,
-    start_approval,
-    upstream::{Known, Upstream},
-};
+use crate::{changes, deps::Deps, start_approval, upstream::Upstream};
 
 /// All servers by name.
 pub type Upstreams = BTreeMap<String, Arc<Upstream>>;
@@ -74,6 +72,8 @@ fn is_same_process(old: &Server, new: &Server) -> bool {
         enabled: _,
         transport,
         revision,
+        share,
+        max_instances: _,
         start: _,
         idle_stop: _,
         request_timeout: _,
@@ -83,6 +83,7 @@ fn is_same_process(old: &Server, new: &Server) -> bool {
         max_in_flight,
         max_queued: _,
         tools: _,
+        overrides: _,
         compact: _,
         trust: _,
         max_result_bytes: _,
@@ -93,6 +94,7 @@ fn is_same_process(old: &Server, new: &Server) -> bool {
     } = old;
     *transport == new.transport
         && *revision == new.revision
+        && *share == new.share
         && *init_timeout == new.init_timeout
         && *close_timeout == new.close_timeout
         && *term_timeout == new.term_timeout
@@ -130,6 +132,13 @@ impl Supervisor {
         self.upstreams.load_full()
     }
 
+    /// Stops the instances of a client that has left.
+    pub fn client_left(&self, caller: &Caller) {
+        for upstream in self.upstreams.load().values() {
+            upstream.client_left(caller);
+        }
+    }
+
     /// The server of this name.
     pub fn get(&self, name: &str) -> Option<Arc<Upstream>> {
         self.upstreams.load().get(name).cloned()
@@ -151,11 +160,18 @@ impl Supervisor {
                 .into_iter()
                 .for_each(|event| self.deps.audit.record(event)),
         }
+        let current = self.upstreams.load_full();
+        // Together with the profiles and rules, which may refer to overrides.
+        for (name, server) in &new.servers {
+            let is_tuned = Change::of(old.servers.get(name), Some(server)) == Change::Tune;
+            if let Some(upstream) = current.get(name).filter(|_| is_tuned) {
+                upstream.settle(Arc::new(server.clone()));
+            }
+        }
         // Before any server that the rules apply to can be called.
         if let Some(handler) = self.deps.handler() {
             handler.configured(&new);
         }
-        let current = self.upstreams.load_full();
         let mut next = Upstreams::clone(&current);
         let mut tuning = Vec::new();
         let names = old.servers.keys().chain(new.servers.keys());
@@ -194,14 +210,11 @@ impl Supervisor {
             self.deps.live_catalog.ask_again();
         }
         for (upstream, server) in tuning {
-            upstream.tune(Arc::clone(&server)).await;
+            upstream.tune().await;
             self.deps
                 .live_catalog
                 .refilter(&upstream.name, &server)
                 .await;
-        }
-        if old.view != new.view {
-            self.deps.live_catalog.touch();
         }
         if old.listen_address() != new.listen_address() {
             tracing::warn!("The change to `listen` takes effect when the gateway is restarted.");
@@ -255,11 +268,7 @@ fn start(
 ) -> Arc<Upstream> {
     let server = Arc::new(server.clone());
     let offers = deps.live_catalog.expect(name, &server);
-    let known = Known {
-        offers: offers.as_ref().is_some_and(|offers| !offers.unlisted),
-        era: offers.and_then(|offers| offers.era),
-    };
-    Upstream::start(name, server, Arc::clone(deps), known, predecessor)
+    Upstream::start(name, server, deps, offers.as_deref(), predecessor)
 }
 
 #[cfg(test)]

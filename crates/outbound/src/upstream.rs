@@ -1,57 +1,39 @@
-//! One server behind the gateway: its connection, and the task that decides when to have one.
+//! One server behind the gateway: its settings, its lists, and the processes or connections that serve its callers.
 //!
-//! Calls do not pass through the task. While the server is ready, they take its connection from
-//! [`Upstream::live`]; only a call that finds none wakes the task and waits, for a bounded time.
-
-mod advice;
-mod eras;
-mod listing;
-mod talk;
-mod task;
-mod watching;
-
-pub use self::{talk::Admission, watching::Watch};
+//! What a server offers belongs to all of its [instances](Instance): its lists, pins and snapshots, its counters
+//! and its log. A call belongs to the instance of its caller.
 
 use std::{
-    borrow::Cow,
+    fmt,
+    ops::Deref,
     sync::{
         Arc, Weak,
-        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, Ordering::Relaxed},
     },
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use switchboard_base::{
+    backchannel::Backchannel,
+    caller::{Caller, Principal},
     error::Error,
-    extensions::Outbound,
-    health::{Health, Reason, ServerState},
+    health::{Health, ServerState},
     metrics::Meter,
     tasks,
 };
-use switchboard_catalog::{Kind, ServerPart};
+use switchboard_catalog::{Kind, Offers, ServerPart};
 use switchboard_client::{Era, model::LogLevel};
-use switchboard_config::Server;
-use tokio::{
-    sync::{Notify, mpsc, oneshot, watch},
-    time::{sleep_until, timeout_at},
-};
+use switchboard_config::{Because, Placeholder, Server, Sharing};
+use tokio::{sync::watch, task::JoinSet};
 
-use self::{
-    eras::Eras,
-    listing::{Added, Agreement, Listing},
-    task::{Task, is_kept_up, off},
-};
 use crate::{
     cache::Freshness,
     deps::Deps,
-    discovery::{Learnt, Lists, Missing},
-    judgement::Due,
-    limiter::Limiter,
-    live::Live,
-    questions::Questions,
-    subscriptions::Subscriptions,
+    discovery::Missing,
+    instance::{Instance, Known, Origin, off},
+    instances::{Full, Instances, Key, Vacancy},
 };
 
 /// A server, as callers use it.
@@ -61,338 +43,420 @@ pub struct Upstream {
     pub deps: Arc<Deps>,
     /// Its name in the configuration.
     pub name: Arc<str>,
-    /// Its concurrency limit for calls.
-    pub limiter: Arc<Limiter>,
     /// Its counters.
     pub meter: Meter,
-    settings: ArcSwap<Server>,
-    /// The requests that it sends during calls.
-    pub questions: Arc<Questions>,
     /// The tasks that clients started on it.
     pub begun: tasks::Begun,
-    /// Its resources that clients subscribed to.
-    pub(crate) watched: Subscriptions,
-    /// Notifications of clients to it.
-    pub outbound: Outbound,
-    /// The freshness of its lists.
-    pub freshness: Freshness,
-    /// The eras that it supports.
-    eras: Eras,
-    /// Its second connection, in the era that the first is not in.
-    other: Mutex<Option<Arc<Self>>>,
-    /// For a second connection, the first one.
-    of: Option<Weak<Self>>,
-    /// The era of a second connection.
-    era: Option<Era>,
-    /// The lists of a second connection.
-    listing: ArcSwap<Listing>,
-    /// The items of a second connection that match the server's known definitions.
-    agreement: ArcSwap<Agreement>,
-    /// The items that only the second connection lists, added to the server's known offers.
-    added: Mutex<Added>,
-    /// `true` if there are any such items.
-    has_added: AtomicBool,
+    sharing: Sharing,
+    because: Because,
+    /// Its entry refers to the directory of its caller, so it cannot be started without one.
+    refers_to_project: bool,
+    common: Arc<Common>,
+    /// The instance of all callers. If each caller has its own, the gateway fetches the lists from this one.
+    shared: ArcSwap<Instance>,
+    own: Mutex<Own>,
+    /// The server has asked a client over a pipe, where a question does not name its client.
+    asks_back: AtomicBool,
+}
+
+/// The state that all instances of a server share.
+#[derive(Debug)]
+pub(crate) struct Common {
+    pub(crate) settings: ArcSwap<Server>,
+    /// The freshness of the lists.
+    pub(crate) freshness: Freshness,
     /// The lists whose last fetch failed.
-    missing: Mutex<Missing>,
+    pub(crate) missing: Mutex<Missing>,
+    /// The most verbose log level that any client requested.
+    pub(crate) level: Mutex<Option<LogLevel>>,
+    /// The instances whose lists are compared with those of the server, if callers have their own.
+    pub(crate) split: Mutex<Vec<Weak<Instance>>>,
     /// Held while a stale list is fetched.
-    refreshing: tokio::sync::Mutex<()>,
-    /// The connection, while it is ready.
-    live: ArcSwapOption<Live>,
-    /// The most verbose log level that any client requested of it.
-    level: Mutex<Option<LogLevel>>,
-    health: watch::Sender<Health>,
-    /// The number of calls that wait for the server to be ready.
-    demand: AtomicUsize,
-    /// It is stopping, and is not to be started again.
-    ending: AtomicBool,
-    /// It has never been listed, and is about to be.
-    new: AtomicBool,
-    /// Its start is no longer throttled.
-    launched: AtomicBool,
-    /// The lists that calls wait for.
-    hurried: Mutex<Lists>,
-    /// The lists with announced changes that clients have not been notified of yet.
-    announced: Mutex<Lists>,
-    wake: Notify,
-    control: mpsc::Sender<Control>,
+    pub(crate) refreshing: tokio::sync::Mutex<()>,
+    /// `true` when the server that had this name before has exited.
+    pub(crate) cleared: watch::Sender<bool>,
 }
 
-/// The parts that differ between the first and the second connection of a server.
-struct Parts {
-    name: Arc<str>,
-    limiter: Arc<Limiter>,
-    meter: Meter,
-    server: Arc<Server>,
-    questions: Arc<Questions>,
-    of: Option<Weak<Upstream>>,
-    era: Option<Era>,
+/// The instances of single callers.
+#[derive(Debug, Default)]
+struct Own {
+    instances: Instances<Arc<Instance>>,
+    /// The server is stopping: no instance is created any more.
+    ended: bool,
 }
 
-/// The items that a request names, by the server's own names.
-pub type Items<'a> = [Option<(Kind, Cow<'a, str>)>; 3];
-
-/// Prior knowledge about a server.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Known {
-    /// The catalogue has its offers.
-    pub(crate) offers: bool,
-    pub(crate) era: Option<Era>,
+/// An instance that a request uses. While this exists, the instance is not stopped to make room for another.
+#[derive(Debug, Clone)]
+pub struct Lease {
+    instance: Arc<Instance>,
+    _in_use: Arc<()>,
 }
 
-#[derive(Debug)]
-enum Control {
-    /// New limits for the same server.
-    Tune(oneshot::Sender<()>),
-    Restart(oneshot::Sender<()>),
-    Learnt(Answer),
-    Stop(oneshot::Sender<()>),
+impl Lease {
+    fn new(instance: Arc<Instance>) -> Self {
+        Self {
+            _in_use: Arc::clone(&instance.in_use),
+            instance,
+        }
+    }
 }
 
-/// The result of fetching lists.
-#[derive(Debug)]
-struct Answer {
-    run: u64,
-    lists: Lists,
-    /// The `due` counters when they were fetched.
-    due: Due,
-    /// `None` if the server is gone.
-    learnt: Option<Box<Learnt>>,
+impl Deref for Lease {
+    type Target = Arc<Instance>;
+
+    fn deref(&self) -> &Arc<Instance> {
+        &self.instance
+    }
 }
 
-/// The most orders that queue for the task. They are rare; a sender that finds no room waits.
-const CONTROL_DEPTH: usize = 64;
+/// The reason why callers share an instance, or do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharingReason {
+    /// The entry of the server.
+    Entry(Because),
+    /// It has asked clients during their calls, over a pipe.
+    AsksBack,
+}
+
+/// Empty if there is nothing to tell.
+impl fmt::Display for SharingReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Entry(because) => because.fmt(f),
+            Self::AsksBack => f.write_str("it has asked clients during their calls"),
+        }
+    }
+}
 
 impl Upstream {
-    /// Starts to supervise a server. `known` is the prior knowledge about it; a `predecessor` exits before it
-    /// is started.
+    /// Starts to supervise a server. `offers` are its known offers; a `predecessor` exits before it is started.
     pub(crate) fn start(
         name: &str,
         server: Arc<Server>,
-        deps: Arc<Deps>,
-        known: Known,
+        deps: &Arc<Deps>,
+        offers: Option<&Offers>,
         predecessor: Option<Arc<Self>>,
     ) -> Arc<Self> {
         // It may be a different server than the previous one of that name.
         deps.reads.forget(name);
-        let limiter = Limiter::new(server.max_in_flight, server.max_queued);
-        let meter = deps.metrics.meter(name);
-        let parts = Parts {
-            name: name.into(),
-            limiter,
-            meter,
-            server,
-            questions: Arc::default(),
-            of: None,
-            era: None,
-        };
-        Self::spawn(parts, deps, known, predecessor)
-    }
-
-    /// The parts of the second connection to a server, in this era.
-    fn second(self: &Arc<Self>, era: Era) -> Parts {
-        Parts {
-            name: Arc::clone(&self.name),
-            limiter: Arc::clone(&self.limiter),
-            meter: self.meter.clone(),
-            server: self.settings(),
-            questions: Arc::clone(&self.questions),
-            of: Some(Arc::downgrade(self)),
-            era: Some(era),
-        }
-    }
-
-    fn spawn(
-        parts: Parts,
-        deps: Arc<Deps>,
-        known: Known,
-        predecessor: Option<Arc<Self>>,
-    ) -> Arc<Self> {
-        let (control, orders) = mpsc::channel(CONTROL_DEPTH);
-        let off = off(&parts.name, &parts.server);
-        let is_off = off.is_some();
-        let health = off.unwrap_or_else(|| {
-            // It has not been started yet, but will be without any action of the user.
-            let starts = parts.era.is_none() && is_kept_up(&parts.server) || !known.offers;
-            Health::new(if starts {
-                ServerState::Starting
-            } else {
-                ServerState::Idle
-            })
-        });
-        let upstream = Arc::new(Self {
-            deps,
-            name: parts.name,
-            limiter: parts.limiter,
-            meter: parts.meter,
-            settings: ArcSwap::new(parts.server),
-            questions: parts.questions,
-            begun: tasks::Begun::default(),
-            watched: Subscriptions::default(),
-            outbound: Outbound::default(),
+        let name: Arc<str> = name.into();
+        let (sharing, because) = server.sharing();
+        let is_of_project = |one| one != Placeholder::Client;
+        let refers_to_project = server.placeholders().any(is_of_project);
+        let common = Arc::new(Common {
+            settings: ArcSwap::new(server),
             freshness: Freshness::default(),
-            eras: Eras::new(known.era.filter(|_| parts.era.is_none())),
-            other: Mutex::default(),
-            of: parts.of,
-            era: parts.era,
-            listing: ArcSwap::default(),
-            agreement: ArcSwap::default(),
-            added: Mutex::default(),
-            has_added: AtomicBool::new(false),
             missing: Mutex::default(),
-            refreshing: tokio::sync::Mutex::default(),
-            live: ArcSwapOption::empty(),
             level: Mutex::default(),
-            health: watch::Sender::new(health),
-            demand: AtomicUsize::new(0),
-            ending: AtomicBool::new(false),
-            new: AtomicBool::new(!known.offers && !is_off),
-            launched: AtomicBool::new(false),
-            hurried: Mutex::new(Lists::NONE),
-            announced: Mutex::new(Lists::NONE),
-            wake: Notify::new(),
-            control,
+            split: Mutex::default(),
+            refreshing: tokio::sync::Mutex::default(),
+            cleared: watch::Sender::new(predecessor.is_none()),
         });
-        let task = Task::new(Arc::clone(&upstream), known, is_off);
-        tokio::spawn(async move {
-            if let Some(predecessor) = predecessor {
+        if let Some(predecessor) = predecessor {
+            let common = Arc::clone(&common);
+            tokio::spawn(async move {
                 predecessor.stop().await;
-            }
-            task.run(orders).await;
-        });
-        upstream
+                common.cleared.send_replace(true);
+            });
+        }
+        let origin = Origin::shared(&name, sharing != Sharing::All, refers_to_project);
+        let shared = Instance::start(origin, &common, deps, Known::of(offers), None);
+        Arc::new(Self {
+            meter: deps.metrics.meter(&name),
+            deps: Arc::clone(deps),
+            name,
+            begun: tasks::Begun::default(),
+            sharing,
+            because,
+            refers_to_project,
+            common,
+            shared: ArcSwap::new(shared),
+            own: Mutex::default(),
+            asks_back: AtomicBool::new(offers.is_some_and(|offers| offers.asks_back)),
+        })
     }
 
     /// Its configuration.
     pub fn settings(&self) -> Arc<Server> {
-        self.settings.load_full()
-    }
-
-    /// Its health.
-    pub fn health(&self) -> Health {
-        self.health.borrow().clone()
-    }
-
-    /// The connection, if it is ready.
-    pub fn live(&self) -> Option<Arc<Live>> {
-        self.live.load_full()
+        self.common.settings.load_full()
     }
 
     /// Time limit of a request.
     pub fn request_timeout(&self) -> Duration {
-        self.settings.load().request_timeout
+        self.common.settings.load().request_timeout
     }
 
-    /// Waits for a connection other than the lost one, up to the deadline. Starts the server if necessary, in
-    /// this era if it supports it. A failed start ends the wait.
-    pub async fn ready(
-        &self,
-        until: Instant,
-        lost: Option<&Arc<Live>>,
-        era: Option<Era>,
-    ) -> Result<Arc<Live>, Error> {
-        if self.demand.fetch_add(1, Relaxed) == 0 {
-            self.eras.wish(era);
+    /// The freshness of its lists.
+    pub fn freshness(&self) -> &Freshness {
+        &self.common.freshness
+    }
+
+    /// The lists whose last fetch failed.
+    pub fn missing(&self) -> Missing {
+        self.common.missing.lock().clone()
+    }
+
+    /// The callers that share an instance, and the reason.
+    pub fn sharing(&self) -> (Sharing, SharingReason) {
+        if self.is_split_by_questions() {
+            return (Sharing::Client, SharingReason::AsksBack);
         }
-        let _waits = Waits(self);
-        self.wake.notify_one();
-        let mut wait = Wait {
-            retry_by: until.min(Instant::now() + self.deps.wait()),
-            started: false,
+        (self.sharing, SharingReason::Entry(self.because))
+    }
+
+    fn is_split_by_questions(&self) -> bool {
+        self.because == Because::Default && self.asks_back.load(Relaxed)
+    }
+
+    /// The instance of this caller. If there is none, it is created, and started when it is used.
+    pub fn instance(&self, caller: &Caller) -> Result<Lease, Error> {
+        let (sharing, _) = self.sharing();
+        if sharing == Sharing::All {
+            return Ok(self.shared());
+        }
+        let settings = self.common.settings.load();
+        if off(&self.name, &settings).is_some() {
+            // Its health is the reason of the error.
+            return Ok(self.shared());
+        }
+        let key = self.key(sharing, caller)?;
+        let mut own = self.own.lock();
+        if own.ended {
+            return Err(self.not_connected());
+        }
+        let most = settings.max_instances;
+        let found = own.instances.find_or_start(
+            &key,
+            caller.realm.principal == Principal::Owner,
+            most,
+            |vacancy| {
+                let Vacancy {
+                    number,
+                    place,
+                    replaced,
+                } = vacancy;
+                let origin = Origin::own(&self.name, number, &key, place, &caller.client);
+                let known = self.deps.live_catalog.offers(&self.name);
+                let known = Known::of(known.as_deref());
+                Instance::start(origin, &self.common, &self.deps, known, replaced)
+            },
+        );
+        let instance = found.map_err(|Full| Error::TooManyInstances {
+            server: Arc::clone(&self.name),
+            most,
+        })?;
+        Ok(Lease::new(instance))
+    }
+
+    /// Tests if a caller needs a project.
+    pub fn needs_project(&self) -> bool {
+        self.refers_to_project || self.sharing == Sharing::Project
+    }
+
+    fn key(&self, sharing: Sharing, caller: &Caller) -> Result<Key, Error> {
+        let needs_project = self.needs_project();
+        match (sharing, caller.project()) {
+            (_, None) if needs_project => Err(Error::NoProject {
+                server: Arc::clone(&self.name),
+                is_owner: caller.realm.principal == Principal::Owner,
+            }),
+            (Sharing::Project, Some(project)) => Ok(Key::Project(Arc::clone(project))),
+            (_, project) => Ok(Key::Client {
+                realm: caller.realm,
+                person: caller.person,
+                project: project.cloned(),
+            }),
+        }
+    }
+
+    /// The instance of all callers.
+    pub fn shared(&self) -> Lease {
+        Lease::new(self.shared.load_full())
+    }
+
+    /// The instance of this caller, if there is one.
+    pub fn existing(&self, caller: &Caller) -> Option<Lease> {
+        let (sharing, _) = self.sharing();
+        if sharing == Sharing::All {
+            return Some(self.shared());
+        }
+        let own = self.own.lock();
+        let mut own = own.instances.iter();
+        let its = own.find(|entry| entry.key.serves(caller))?;
+        Some(Lease::new(Arc::clone(&its.instance)))
+    }
+
+    /// Distinguishes the instances of callers in signed tokens: only callers with the same place have the same
+    /// instance. The name of a server has no slash.
+    pub fn place(&self, caller: &Caller) -> Arc<str> {
+        let (sharing, _) = self.sharing();
+        match self.key(sharing, caller) {
+            Ok(key) if sharing != Sharing::All => format!("{}/{key}", self.name).into(),
+            _ => Arc::clone(&self.name),
+        }
+    }
+
+    /// The instances of single callers, oldest first, with their numbers.
+    pub fn own_instances(&self) -> Vec<(u64, Arc<Instance>)> {
+        let own = self.own.lock();
+        let own = own.instances.iter();
+        own.map(|entry| (entry.number, Arc::clone(&entry.instance)))
+            .collect()
+    }
+
+    /// All instances. That of all callers comes first.
+    fn all(&self) -> Vec<Arc<Instance>> {
+        let own = self.own_instances().into_iter();
+        let own = own.map(|(_, instance)| instance);
+        std::iter::once(self.shared.load_full())
+            .chain(own)
+            .collect()
+    }
+
+    /// The instance from which lists are fetched: one that is ready, if possible.
+    fn lister(&self) -> Arc<Instance> {
+        let all = self.all();
+        let ready = all.iter().find(|instance| instance.live().is_some());
+        Arc::clone(ready.unwrap_or(&all[0]))
+    }
+
+    /// The health of the server: that of the instance of all callers, unless instances of single callers run or have
+    /// failed.
+    pub fn health(&self) -> Health {
+        let shared = self.shared.load().health();
+        if off(&self.name, &self.settings()).is_some() {
+            return shared;
+        }
+        let own = self.own_instances().into_iter();
+        let all = std::iter::once(shared).chain(own.map(|(_, instance)| instance.health()));
+        // Of equal ones the first counts, so that the health does not change back and forth.
+        let rank = |health: &Health| match health.state {
+            ServerState::Ready => 0,
+            ServerState::Starting => 1,
+            ServerState::Retrying => 2,
+            ServerState::Parked => 3,
+            ServerState::Stopping => 4,
+            ServerState::Idle | ServerState::Disabled => 5,
         };
-        let mut health = self.health.subscribe();
-        loop {
-            // Read before the connection, so that a later change of it counts as a change.
-            let now = health.borrow_and_update().clone();
-            if let Some(client) = self.live()
-                && lost.is_none_or(|lost| !Arc::ptr_eq(lost, &client))
-            {
-                return Ok(client);
-            }
-            if let Some(failure) = self.hopeless(&now, &mut wait) {
-                return Err(failure);
-            }
-            match timeout_at(until.into(), health.changed()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) => return Err(self.not_connected()),
-                Err(_) => return Err(self.initializing()),
-            }
-        }
+        let all = all.min_by_key(rank);
+        all.unwrap_or_else(|| Health::new(ServerState::Idle))
     }
 
-    /// Waits for the server's offers, up to the deadline. A list that is empty only because it was never
-    /// fetched would mislead.
+    /// The number of calls in flight, and of calls that wait for a permit.
+    pub fn load(&self) -> (usize, usize) {
+        let loads = self.all().into_iter().map(|one| one.limiter.load());
+        loads.fold((0, 0), |(taken, queued), (more, waiting)| {
+            (taken + more, queued + waiting)
+        })
+    }
+
+    /// Waits for the server's offers, up to the deadline.
     pub async fn offered(
         &self,
+        caller: Option<&Caller>,
         until: Instant,
         era: Option<Era>,
     ) -> Result<Arc<ServerPart>, Error> {
-        let mut changes = self.deps.live_catalog.changes();
-        loop {
-            changes.borrow_and_update();
-            if let Some(part) = self.deps.live_catalog.catalog().server(&self.name) {
-                return Ok(Arc::clone(part));
-            }
-            let live = self.ready(until, None, era).await?;
-            tokio::select! {
-                // Its lists may have arrived meanwhile.
-                _ = changes.changed() => {}
-                // If there is a reason, the next iteration reports it.
-                () = self.lost(&live) => {}
-                () = sleep_until(until.into()) => return Err(self.initializing()),
+        if let Some(part) = self.deps.live_catalog.catalog().server(&self.name) {
+            return Ok(Arc::clone(part));
+        }
+        let instance = match caller {
+            Some(caller) if self.refers_to_project => self.instance(caller)?,
+            _ => self.shared(),
+        };
+        instance.offered(until, era).await
+    }
+
+    /// The instance that lists a server which was never listed, for this caller; `None` if it needs a project, and
+    /// the caller has none.
+    pub(crate) fn new_instance(&self, caller: &Caller) -> Option<Lease> {
+        let is_known = || self.deps.live_catalog.offers(&self.name).is_some();
+        let instance = if !self.refers_to_project {
+            self.shared()
+        } else if is_known() {
+            return None;
+        } else {
+            self.instance(caller).ok()?
+        };
+        Some(instance).filter(|instance| instance.is_new())
+    }
+
+    /// Tests if the list of this kind is older than the server's lifetime for it.
+    pub fn is_stale(&self, kind: Kind) -> bool {
+        self.freshness().of(kind).is_some() && self.lister().is_stale(kind)
+    }
+
+    /// Fetches a stale list, unless another task just has.
+    pub async fn refresh(&self, kind: Kind) {
+        self.lister().refresh(kind).await;
+    }
+
+    /// The error if it is unknown whether the running server has an item of this kind, because its list could
+    /// not be fetched. The list is fetched again.
+    pub fn lacks(&self, kind: Kind) -> Option<Error> {
+        self.lister().lacks(kind)
+    }
+
+    /// Requests log messages from this level on, now and on every future connection.
+    pub async fn want_level(&self, level: LogLevel) {
+        {
+            let mut wanted = self.common.level.lock();
+            *wanted = Some(wanted.map_or(level, |wanted| wanted.min(level)));
+        }
+        for instance in self.all() {
+            for live in instance.lives() {
+                live.want_level(level).await;
             }
         }
     }
 
-    /// Waits until this is no longer the current connection.
-    async fn lost(&self, live: &Arc<Live>) {
-        let mut health = self.health.subscribe();
-        let is_other = |_: &Health| {
-            let now = self.live.load();
-            now.as_ref().is_none_or(|now| !Arc::ptr_eq(now, live))
-        };
-        // An error means that the task has ended.
-        let _ = health.wait_for(is_other).await;
+    /// Records that the roots of a client on this back channel have changed.
+    pub async fn roots_changed(&self, caller: &Caller, backchannel: Backchannel) {
+        if let Some(instance) = self.existing(caller) {
+            instance.roots_changed(caller.realm, backchannel).await;
+        }
     }
 
-    /// The error, if waiting any longer is useless.
-    fn hopeless(&self, health: &Health, wait: &mut Wait) -> Option<Error> {
-        let next_try = health.next_try.map(|at| {
-            at.duration_since(SystemTime::now())
-                .unwrap_or(Duration::ZERO)
+    /// Records that the server has asked a client over a pipe, where a question does not name its client. From now on
+    /// each client has its own instance. The one that it asked keeps the present one, with the state that it has
+    /// there; `asked` is `None` if it could be any of several.
+    pub fn has_asked(&self, asked: Option<&Caller>) {
+        if self.because != Because::Default || self.asks_back.swap(true, Relaxed) {
+            return;
+        }
+        let line =
+            "asks clients during their calls, so each client has its own process from now on";
+        self.deps.logs.note(&self.name, line);
+        if let Some(Ok(key)) = asked.map(|caller| self.key(Sharing::Client, caller)) {
+            let is_owner = asked.is_some_and(|it| it.realm.principal == Principal::Owner);
+            let mut own = self.own.lock();
+            if !own.ended {
+                let origin = Origin::shared(&self.name, true, false);
+                let known = self.deps.live_catalog.offers(&self.name);
+                let known = Known::of(known.as_deref());
+                let fresh = Instance::start(origin, &self.common, &self.deps, known, None);
+                own.instances.adopt(key, is_owner, self.shared.swap(fresh));
+            }
+        }
+        let (live_catalog, name) = (Arc::clone(&self.deps.live_catalog), Arc::clone(&self.name));
+        tokio::spawn(async move {
+            let asks = |known: Option<&Offers>| Offers {
+                asks_back: true,
+                ..known.cloned().unwrap_or_else(Offers::unlisted)
+            };
+            live_catalog.put(&name, asks).await;
         });
-        if self.ending.load(Relaxed) {
-            return Some(self.not_connected());
-        }
-        // The caller can use the first connection instead.
-        if self.is_ruled_out() {
-            return Some(self.initializing());
-        }
-        let failed = || Error::InitializationFailed {
-            server: Arc::clone(&self.name),
-            reason: health
-                .reason
-                .clone()
-                .unwrap_or_else(|| Reason::plain("parked")),
-            action: health.action.clone(),
-            retry_after: next_try,
-        };
-        match health.state {
-            ServerState::Disabled => Some(Error::Disabled {
-                server: Arc::clone(&self.name),
-            }),
-            ServerState::Parked => Some(failed()),
-            ServerState::Stopping => Some(self.not_connected()),
-            ServerState::Retrying if wait.started => Some(failed()),
-            ServerState::Retrying
-                if next_try.is_some_and(|next| Instant::now() + next > wait.retry_by) =>
-            {
-                Some(self.initializing())
-            }
-            ServerState::Starting => {
-                wait.started = true;
-                None
-            }
-            ServerState::Idle | ServerState::Ready | ServerState::Retrying => None,
+    }
+
+    /// Stops the instances of a client that has left.
+    pub(crate) fn client_left(&self, caller: &Caller) {
+        let left = self
+            .own
+            .lock()
+            .instances
+            .remove(|entry| entry.key.is_of(caller));
+        for instance in left {
+            tokio::spawn(async move { instance.stop().await });
         }
     }
 
@@ -403,139 +467,63 @@ impl Upstream {
         }
     }
 
-    pub(crate) fn initializing(&self) -> Error {
-        let health = self.health.borrow();
-        let retry_after = health
-            .next_try
-            .and_then(|at| at.duration_since(SystemTime::now()).ok())
-            .unwrap_or(Duration::from_secs(1));
-        Error::Initializing {
-            server: Arc::clone(&self.name),
-            reason: health.reason.clone(),
-            retry_after,
+    /// Replaces the settings. [`tune`](Self::tune) has a running server follow them.
+    pub(crate) fn settle(&self, server: Arc<Server>) {
+        for instance in self.all() {
+            instance.settle(&server);
         }
+        self.common.settings.store(server);
     }
 
     /// Applies new settings to the same server without a restart.
-    pub(crate) async fn tune(&self, server: Arc<Server>) {
-        self.limiter.set(server.max_in_flight, server.max_queued);
-        self.settings.store(Arc::clone(&server));
-        self.order(Control::Tune).await;
-        if let Some(other) = self.other() {
-            other.settings.store(server);
-            other.order(Control::Tune).await;
-        }
+    pub(crate) async fn tune(&self) {
+        let mut tuning: JoinSet<()> = self
+            .all()
+            .into_iter()
+            .map(|one| async move { one.tune().await })
+            .collect();
+        while tuning.join_next().await.is_some() {}
     }
 
-    /// Stops the server if it runs, forgets its failures, and starts it.
+    /// Stops the server if it runs, forgets its failures, and starts it. Instances of single callers are started again
+    /// when they are used.
     pub async fn restart(&self) {
-        // It is opened again when needed.
-        let other = self.close_other(None);
-        tokio::join!(self.order(Control::Restart), leave(other));
+        let own = self.own.lock().instances.remove(|_| true);
+        let mut stopping = stop_all(own);
+        let (sharing, _) = self.sharing();
+        let is_known = self.deps.live_catalog.offers(&self.name).is_some();
+        if sharing == Sharing::All || !is_known && !self.refers_to_project {
+            self.shared.load_full().restart().await;
+        }
+        while stopping.join_next().await.is_some() {}
+    }
+
+    /// Restarts the instance with this number. Returns `false` if there is none.
+    pub async fn restart_one(&self, number: u64) -> bool {
+        let own = self.own_instances();
+        let Some((_, instance)) = own.into_iter().find(|(known, _)| *known == number) else {
+            return false;
+        };
+        instance.restart().await;
+        true
     }
 
     /// Stops the server for good, within the time of its settings. Calls in flight are answered first.
     pub(crate) async fn stop(&self) {
-        // No second connection is opened from here on.
-        self.ending.store(true, Relaxed);
-        let other = self.close_other(None);
-        tokio::join!(self.leave(), leave(other));
-    }
-
-    /// Closes this connection for good.
-    async fn leave(&self) {
-        self.ending.store(true, Relaxed);
-        // Wakes all callers that wait for it.
-        self.health.send_modify(|_| ());
-        self.order(Control::Stop).await;
-    }
-
-    /// Tests if it has never been listed, and is about to be.
-    pub(crate) fn is_new(&self) -> bool {
-        self.new.load(Relaxed)
-    }
-
-    /// Tests if it is being listed for the first time: its start is no longer throttled.
-    pub(crate) fn is_being_met(&self) -> bool {
-        self.is_new() && self.launched.load(Relaxed)
-    }
-
-    fn set_launched(&self, launched: bool) {
-        self.launched.store(launched, Relaxed);
-    }
-
-    fn set_new(&self, new: bool) {
-        if self.new.swap(new, Relaxed) != new {
-            // Wakes callers of `met`.
-            self.health.send_modify(|_| ());
-        }
-    }
-
-    /// Waits until it has been listed or has failed, or is no longer to run.
-    pub(crate) async fn met(&self) {
-        let mut health = self.health.subscribe();
-        // An error means that the task has ended.
-        let is_met = |_: &Health| !self.is_new() || self.ending.load(Relaxed);
-        let _ = health.wait_for(is_met).await;
-    }
-
-    /// Waits until it is to stop for good.
-    pub async fn ended(&self) {
-        let mut health = self.health.subscribe();
-        // An error means that the task has ended.
-        let _ = health.wait_for(|_| self.ending.load(Relaxed)).await;
-    }
-
-    /// Withdraws the connection from use, and wakes all callers that wait for its lists.
-    fn hide(&self) {
-        if let Some(live) = self.live.swap(None) {
-            live.judgements.end();
-        }
-    }
-
-    /// Has a list fetched at once.
-    fn hurry(&self, kind: Kind) {
-        {
-            let mut hurried = self.hurried.lock();
-            *hurried = hurried.and(Lists::of(kind));
-        }
-        self.wake.notify_one();
-    }
-
-    fn take_hurried(&self) -> Lists {
-        let mut hurried = self.hurried.lock();
-        std::mem::replace(&mut *hurried, Lists::NONE)
-    }
-
-    async fn order(&self, order: impl FnOnce(oneshot::Sender<()>) -> Control) {
-        let (done, carried_out) = oneshot::channel();
-        if self.control.send(order(done)).await.is_ok() {
-            let _ = carried_out.await;
-        }
+        let all = {
+            let mut own = self.own.lock();
+            own.ended = true;
+            own.instances.remove(|_| true)
+        };
+        let mut stopping = stop_all(all);
+        self.shared.load_full().stop().await;
+        while stopping.join_next().await.is_some() {}
     }
 }
 
-/// Closes a second connection, if there is one.
-async fn leave(other: Option<Arc<Upstream>>) {
-    if let Some(other) = other {
-        other.leave().await;
-    }
-}
-
-/// The state of a call that waits for the server.
-#[derive(Debug)]
-struct Wait {
-    /// A failed server is waited for only if its next start is before this time.
-    retry_by: Instant,
-    /// A start that the call waits for is in progress.
-    started: bool,
-}
-
-/// Counts a call that waits for the server.
-struct Waits<'a>(&'a Upstream);
-
-impl Drop for Waits<'_> {
-    fn drop(&mut self) {
-        self.0.demand.fetch_sub(1, Relaxed);
-    }
+fn stop_all(instances: Vec<Arc<Instance>>) -> JoinSet<()> {
+    let stopping = instances.into_iter();
+    stopping
+        .map(|one| async move { one.stop().await })
+        .collect()
 }

@@ -29,14 +29,14 @@ pub struct Event<Data = Raw> {
     /// The position in the order of this gateway's events.
     #[serde(default)]
     pub id: u64,
-    /// The kind: `server.state`, `calls`, `config.applied`, `config.refused`, `trust.changed`,
+    /// The kind: `server.state`, `server.instance`, `calls`, `config.applied`, `config.refused`, `trust.changed`,
     /// `trust.decided`, `question.refused`, `gateway.stopping`, or that of a request for approval, such as
     /// `approval.created`.
     pub kind: String,
     /// The time of the event.
     #[serde(default)]
     pub at: Time,
-    /// The data, which depends on the kind: `ServerEvent`, `CallsEvent`, `ConfigEvent`, `TrustEvent`,
+    /// The data, which depends on the kind: `ServerEvent`, `InstanceEvent`, `CallsEvent`, `ConfigEvent`, `TrustEvent`,
     /// `QuestionEvent`, `ApprovalEvent`, or an empty object.
     pub data: Data,
 }
@@ -57,6 +57,18 @@ pub struct ServerEvent {
     pub health: Health,
     /// The name of the server.
     pub name: String,
+}
+
+/// The data of a `server.instance` event.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct InstanceEvent {
+    /// The health of the instance.
+    pub health: Health,
+    /// The name of the server.
+    pub name: String,
+    /// The number of the instance.
+    pub number: u64,
 }
 
 /// The data of a `calls` event.

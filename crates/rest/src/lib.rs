@@ -16,6 +16,7 @@ pub mod events;
 #[cfg(test)]
 mod openapi;
 pub mod problem;
+pub mod profiles;
 pub mod rules;
 pub mod servers;
 pub mod status;

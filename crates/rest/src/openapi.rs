@@ -98,6 +98,7 @@ fn generate() -> Value {
         schema_of::<events::Event<Object>>,
         schema_of::<events::ApprovalEvent>,
         schema_of::<events::ServerEvent>,
+        schema_of::<events::InstanceEvent>,
         schema_of::<events::CallsEvent>,
         schema_of::<events::ConfigEvent>,
         schema_of::<events::QuestionEvent>,

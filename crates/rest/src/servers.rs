@@ -6,7 +6,7 @@ use switchboard_wire::Raw;
 
 use crate::{
     Time,
-    words::{ListRequest, ServerKind, ServerState, StartTime},
+    words::{ListRequest, ServerKind, ServerState, Sharing, StartTime},
 };
 
 /// All servers, sorted by name.
@@ -35,6 +35,14 @@ pub struct Server {
     pub target: String,
     /// The time at which it is started.
     pub start: StartTime,
+    /// The callers that share an instance: a process, or a connection to a remote server.
+    pub sharing: Sharing,
+    /// The reason for that.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sharing_reason: String,
+    /// The instances that run, or have failed, if callers do not share one. Not in the status for agents.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instances: Vec<Instance>,
     /// The number of its known tools.
     pub tools: u64,
     /// The number of its prompts.
@@ -61,6 +69,38 @@ pub struct Server {
     /// The number of definitions that are repaired in combined views, since clients would reject them.
     #[serde(skip_serializing_if = "is_zero")]
     pub mended: u64,
+}
+
+/// An instance of a server for some of its callers.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, rename_all = "camelCase")]
+pub struct Instance {
+    /// Its number. No later instance of the server has the same.
+    pub number: u64,
+    /// The health.
+    #[serde(flatten)]
+    pub health: Health,
+    /// The directory that its callers work in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The name of its client, if it has one client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// The number of calls in flight.
+    pub in_flight: u64,
+    /// The number of calls in its queue.
+    pub queued: u64,
+}
+
+/// The instance to restart.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RestartQuery {
+    /// The number of the instance; all instances, if omitted.
+    #[cfg_attr(test, schemars(with = "Option<u64>"))]
+    pub instance: Option<String>,
 }
 
 #[expect(
@@ -152,6 +192,9 @@ pub struct LogsQuery {
     /// The number of lines from the end of the log.
     #[cfg_attr(test, schemars(with = "Option<u64>", extend("maximum" = 5000, "default" = 200)))]
     pub lines: Option<String>,
+    /// Only lines about the instance with this number.
+    #[cfg_attr(test, schemars(with = "Option<u64>"))]
+    pub instance: Option<String>,
     /// Stream new lines as they are written.
     #[cfg_attr(test, schemars(extend("default" = false)))]
     pub follow: Option<bool>,

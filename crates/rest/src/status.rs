@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{
     Time,
     servers::Server,
-    words::{GatewayState, PartState, Transport},
+    words::{GatewayState, PartState, ToolView, Transport},
 };
 
 /// The status of the gateway, its parts and its servers.
@@ -81,10 +81,10 @@ pub struct Shutdown {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Clients {
-    /// Up to 1,000 clients that have sent their names, oldest connection first.
+    /// Up to 1,000 clients that have sent their names, oldest connection first. Clients of 2026-07-28 over HTTP have no
+    /// connection of their own, and are listed for 2 minutes after a request.
     pub clients: Vec<Client>,
-    /// The number of all other clients: clients beyond the first 1,000, and clients of 2026-07-28, which send
-    /// their name with each request instead of when they connect.
+    /// The number of all other clients: clients beyond the first 1,000, and clients that have not sent a request yet.
     pub others: u64,
     /// The number of HTTP clients without a request or a stream for 2 minutes. They may be gone, and are not
     /// counted elsewhere.
@@ -104,11 +104,18 @@ pub struct Client {
     pub principal: String,
     /// The part of its URL path after `/mcp/`; empty for the configured view.
     pub view: String,
+    /// The tools that the client is shown: every one (`direct`), or a menu to find them (`search`). `nothing` if
+    /// its profile was removed.
+    #[serde(default)]
+    pub shows: ToolView,
+    /// The reason for that, as a clause about the client.
+    #[serde(default)]
+    pub why: String,
     /// The MCP revision.
     pub revision: String,
     /// The transport.
     pub transport: Transport,
-    /// The time at which the client connected.
+    /// The time at which the client connected, or sent its first request.
     pub connected_at: Time,
     /// The working directory of the client, if known.
     #[serde(skip_serializing_if = "Option::is_none")]

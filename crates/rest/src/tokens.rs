@@ -28,6 +28,9 @@ pub struct Token {
     /// The servers that it is held to; every server, if omitted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
+    /// The directory that its clients work in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     /// The time of its creation, or of its last rotation.
     #[serde(default)]
     pub created_at: Time,
@@ -61,6 +64,10 @@ pub struct NewToken {
     /// The servers that it is held to; every server, if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub servers: Option<Vec<String>>,
+    /// The directory that its clients work in, for servers with `share`: `project` or `${project}` in their
+    /// entry. An absolute path. Over HTTP, an address may name a directory below it with `?project=`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     /// The time after which it is rejected; never, if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 1)))]

@@ -30,7 +30,7 @@ pub struct Tools {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tool {
-    /// The name, as `SERVER:TOOL`.
+    /// The name, as `SERVER:TOOL`, with the name that clients see.
     pub name: String,
     /// The server that has the tool.
     pub server: String,
@@ -41,9 +41,26 @@ pub struct Tool {
     /// The description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// The definition that clients see: as the server sent it, unless an override changes it.
+    #[cfg_attr(test, schemars(with = "crate::openapi::Object"))]
+    pub definition: Raw,
+    /// The effect of the override of the tool, if it has one.
+    #[serde(default, rename = "override", skip_serializing_if = "Option::is_none")]
+    pub overridden: Option<Overridden>,
+}
+
+/// The effect of an override.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Overridden {
     /// The definition as the server sent it.
     #[cfg_attr(test, schemars(with = "crate::openapi::Object"))]
     pub definition: Raw,
+    /// The arguments that every call has, without secrets.
+    #[cfg_attr(test, schemars(with = "crate::openapi::Object"))]
+    pub fixed: Raw,
+    /// The arguments that no call has.
+    pub hidden: Vec<String>,
 }
 
 /// A call of a tool.
@@ -57,6 +74,10 @@ pub struct CallTool {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::Object>"))]
     pub arguments: Option<Raw>,
+    /// The directory that the caller works in, an absolute path. Servers with `share`: `project`, or with
+    /// `${project}` in their entry, have a process for each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     /// Marks a read of the memory by a page of the console. Such a call is neither counted nor recorded. Has
     /// no effect on other calls.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -55,6 +55,8 @@ macro_rules! words {
 }
 
 words! {
+    /// The tools that a client is shown.
+    ToolView: "direct", "search", "nothing";
     /// A thing that a token permits.
     Right: "call", "approve", "admin";
     /// The state of the gateway.
@@ -68,6 +70,8 @@ words! {
     ServerKind: "command", "remote", "container", "built-in";
     /// The time at which a server is started: on first use, with the gateway, or as the gateway decides.
     StartTime: "lazy", "eager", "auto";
+    /// The callers that share a process or connection of a server: all, the clients in one directory, or none.
+    Sharing: "all", "project", "client";
     /// A request for a list.
     ListRequest: "tools/list", "prompts/list", "resources/list", "resources/templates/list";
     /// The transport of a client.

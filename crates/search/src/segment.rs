@@ -21,9 +21,9 @@ pub(crate) const FIELDS: usize = Field::ALL.len();
 /// A tool to index.
 #[derive(Debug, Clone, Copy)]
 pub struct Tool<'a> {
-    /// The name of the tool at its server.
+    /// The name of the tool in its server's view.
     pub name: &'a str,
-    /// The server's definition.
+    /// The definition that clients see.
     pub definition: &'a Raw,
     /// No suspicious text was found in the definition.
     pub trusted: bool,

@@ -130,7 +130,7 @@ Example:
     #[command(after_long_help = "\
 Example:
   switchboard restart files")]
-    Restart(switchboard_cli::servers::Started),
+    Restart(switchboard_cli::servers::Restarted),
     #[command(after_long_help = "\
 Examples:
   switchboard import                        import from all clients
@@ -150,6 +150,8 @@ Examples:
   switchboard connect                       list the clients
   switchboard connect claude-desktop
   switchboard connect cursor --dry-run
+  switchboard connect cursor --move         and remove servers there
+  switchboard connect --all                 all clients that are found
   switchboard connect cursor --undo")]
     Connect(switchboard_cli::connect::Connect),
     #[command(after_long_help = "\

@@ -150,11 +150,17 @@ impl Glob {
 
 /// Tests if a pattern matches, with `*` as the only wildcard: `?` and brackets are plain characters.
 pub fn stars_match(pattern: &str, text: &str) -> bool {
+    stars_match_joined(pattern, [text])
+}
+
+/// Does the same for the texts joined together, without joining them.
+pub fn stars_match_joined<const N: usize>(pattern: &str, texts: [&str; N]) -> bool {
     let part = |c| match c {
         '*' => Part::Many,
         c => Part::Literal(c),
     };
-    matches(pattern.chars().map(part), text.chars())
+    let text = texts.into_iter().flat_map(str::chars);
+    matches(pattern.chars().map(part), text)
 }
 
 /// Matches a text with backtracking to the last `*` only: on a mismatch it takes one more character.

@@ -35,6 +35,9 @@ pub enum TokenError {
     /// There are too many servers.
     #[error("a token can have at most {0} servers")]
     TooManyServers(usize),
+    /// The directory is unfit.
+    #[error("a token's project must be the absolute path of a directory")]
+    Project,
     /// No profile has the name; another one resembles it.
     #[error("there is no profile `{0}`")]
     NoProfile(String, Option<String>),
@@ -61,7 +64,7 @@ impl TokenError {
     /// Advice for the user, apart from the message.
     pub fn hint(&self) -> Option<Cow<'static, str>> {
         Some(match self {
-            Self::Name | Self::Lifetime => return None,
+            Self::Name | Self::Lifetime | Self::Project => return None,
             Self::Taken(name) => {
                 format!("choose another name, or replace it with `switchboard token rotate {name}`")
                     .into()

@@ -45,6 +45,8 @@ pub const PREFIX: &str = "swb_";
 const TOKENS_MAX: usize = 1_000;
 /// The longest name, in bytes.
 const NAME_BYTES: usize = 64;
+/// The longest path of a directory, in bytes.
+const PROJECT_BYTES: usize = 4096;
 /// The most servers of one token.
 const SERVERS_MAX: usize = 100;
 
@@ -90,6 +92,9 @@ pub struct Token {
     /// The servers that it is held to; all if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
+    /// The directory that its clients work in: an absolute path without symbolic links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     created_at: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires_at: Option<u64>,
@@ -159,6 +164,8 @@ pub struct New {
     pub profile: Option<String>,
     /// The servers that it is held to; all if empty.
     pub servers: Vec<String>,
+    /// The directory that its clients work in: an absolute path without symbolic links.
+    pub project: Option<String>,
     /// Time after which it is rejected.
     pub lifetime: Option<Duration>,
 }
@@ -171,6 +178,7 @@ impl New {
             rights: Rights::from_iter([Right::Call]),
             profile: None,
             servers: Vec::new(),
+            project: None,
             lifetime: None,
         }
     }
@@ -235,6 +243,7 @@ impl Tokens {
             return Err(TokenError::TooManyServers(SERVERS_MAX));
         }
         check_rights(new.rights, new.profile.as_ref(), &new.servers)?;
+        check_project(new.project.as_deref())?;
         let expires_at = new.lifetime.map(|life| end(now, life)).transpose()?;
         let id = TokenId(u64::from_be_bytes(random()?));
         let (token, hash) = issue(id)?;
@@ -245,6 +254,7 @@ impl Tokens {
             rights: new.rights,
             profile: new.profile,
             servers: new.servers,
+            project: new.project,
             created_at: millis(now),
             expires_at,
             used_at: None,
@@ -281,6 +291,7 @@ impl Tokens {
         for token in &self.tokens {
             check_name(&token.name)?;
             check_rights(token.rights, token.profile.as_ref(), &token.servers)?;
+            check_project(token.project.as_deref())?;
             if !names.insert(&token.name) || !ids.insert(token.id) {
                 return Err(TokenError::Taken(token.name.clone()));
             }
@@ -295,26 +306,35 @@ impl Tokens {
 }
 
 /// Checks the token that a client presents. `find` looks up the entry with its ID.
-pub fn check<T: AsRef<Token>>(
+pub fn check<T: Entry>(
     shown: &str,
     find: impl FnOnce(TokenId) -> Option<T>,
     now: SystemTime,
 ) -> Result<T, Rejected> {
     let (id, secret) = parse(shown).ok_or(Rejected::Unknown)?;
     let found = find(id).ok_or(Rejected::Unknown)?;
-    let token = found.as_ref();
-    let is_same = bool::from(hash(secret).ct_eq(&token.hash));
-    if !is_same {
+    if !found.has_secret(secret) {
         return Err(Rejected::Unknown);
     }
-    if token.is_expired(now) {
+    if found.token().is_expired(now) {
         return Err(Rejected::Expired);
     }
     Ok(found)
 }
 
-impl AsRef<Self> for Token {
-    fn as_ref(&self) -> &Self {
+/// An entry against which a token can be checked.
+pub trait Entry {
+    /// The token without its secret.
+    fn token(&self) -> &Token;
+
+    /// Returns `true` if this is its secret. Takes the same time for every secret of the same length.
+    fn has_secret(&self, secret: &str) -> bool {
+        hash(secret).ct_eq(&self.token().hash).into()
+    }
+}
+
+impl Entry for &Token {
+    fn token(&self) -> &Token {
         self
     }
 }
@@ -365,6 +385,15 @@ fn check_rights(
         return Err(TokenError::LimitedAdmin);
     }
     Ok(())
+}
+
+/// Checks the form of a directory.
+fn check_project(project: Option<&str>) -> Result<(), TokenError> {
+    let is_path = |path: &str| path.starts_with('/') && path.len() <= PROJECT_BYTES;
+    match project.filter(|path| !is_path(path)) {
+        None => Ok(()),
+        Some(_) => Err(TokenError::Project),
+    }
 }
 
 /// The end of a lifetime.

@@ -113,13 +113,13 @@ impl TryFrom<u8> for Scheme {
 /// sets: `required`, `enum`, and a default that is a list of words. Of two members with one name some
 /// parsers take the first and most the last, so both count, in order: no text can hide behind another.
 pub fn fingerprint<'a>(offer: impl Into<Offer<'a>>) -> Fingerprint {
+    fingerprint_at(offer, &Places::default())
+}
+
+/// The [fingerprint](fingerprint()) of a definition in which these places do not count as differences.
+pub fn fingerprint_at<'a>(offer: impl Into<Offer<'a>>, places: &Places) -> Fingerprint {
     let Offer { kind, definition } = offer.into();
-    fingerprint_of(
-        Scheme::NOW,
-        kind,
-        &Json::read(definition),
-        &Places::default(),
-    )
+    fingerprint_of(Scheme::NOW, kind, &Json::read(definition), places)
 }
 
 pub(crate) fn fingerprint_of(

@@ -41,7 +41,7 @@ mod show;
 mod spelled;
 mod verdict;
 
-pub use definition::{UNREAD, fingerprint};
+pub use definition::{UNREAD, fingerprint, fingerprint_at};
 pub use diff::{Change, Diff, diff};
 pub use file::PinsError;
 pub use fingerprint::{BadFingerprint, Fingerprint};

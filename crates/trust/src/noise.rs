@@ -43,20 +43,20 @@ const PLAIN: [&str; 9] = [
 ];
 
 impl Places {
-    /// The working directory of the server, the home directory of the user, and the directory for
+    /// The working directories of the server, the home directory of the user, and the directory for
     /// temporary files. Relative paths and the root directory are ignored.
-    pub fn new(
-        working_directory: Option<&Path>,
-        home: Option<&Path>,
-        temporary: Option<&Path>,
+    pub fn new<'a>(
+        working_directories: impl IntoIterator<Item = &'a Path>,
+        home: Option<&'a Path>,
+        temporary: Option<&'a Path>,
     ) -> Self {
-        let all = [
-            (Place::WorkingDirectory, working_directory),
-            (Place::Home, home),
-            (Place::Temporary, temporary),
-        ];
-        let known = all.into_iter().filter_map(|(place, path)| {
-            let path = path?.to_str()?.trim_end_matches('/');
+        let working = working_directories.into_iter();
+        let working = working.map(|path| (Place::WorkingDirectory, path));
+        let home = home.map(|path| (Place::Home, path));
+        let temporary = temporary.map(|path| (Place::Temporary, path));
+        let known = working.chain(home).chain(temporary);
+        let known = known.filter_map(|(place, path)| {
+            let path = path.to_str()?.trim_end_matches('/');
             let is_one = path.starts_with('/') && path.len() <= PLACE_BYTES;
             is_one.then(|| (place, path.to_owned()))
         });
@@ -64,6 +64,11 @@ impl Places {
         // Of nested directories, the innermost one is meant.
         known.sort_by_key(|(_, path)| std::cmp::Reverse(path.len()));
         Self(known)
+    }
+
+    /// The directories in which a server runs for single callers.
+    pub fn of_callers(directories: &[String]) -> Self {
+        Self::new(directories.iter().map(Path::new), None, None)
     }
 
     /// Replaces each of the directories in a text with a mark. A mark is a lone surrogate, which no

@@ -230,25 +230,100 @@ impl Raw {
         if count > 1 {
             return Err(RawError::DuplicateMember(name.to_owned()));
         }
-        let mut out = BytesMut::with_capacity(self.0.len() + name.len() + value.0.len() + 4);
-        if let Some(found) = found {
-            out.extend_from_slice(&self.0[..found.start]);
-            out.extend_from_slice(&value.0);
-            out.extend_from_slice(&self.0[found.end..]);
-        } else {
-            let body = self.0[..self.0.len() - 1].trim_ascii_end();
-            out.extend_from_slice(body);
-            if body.len() > 1 {
-                out.extend_from_slice(b",");
-            }
-            let mut key = Vec::with_capacity(name.len() + 2);
-            write_string(&mut key, name);
-            out.extend_from_slice(&key);
-            out.extend_from_slice(b":");
-            out.extend_from_slice(&value.0);
-            out.extend_from_slice(b"}");
-        }
+        let Some(found) = found else {
+            return self.with_new_member(name, value);
+        };
+        let mut out = BytesMut::with_capacity(self.0.len() + value.0.len());
+        out.extend_from_slice(&self.0[..found.start]);
+        out.extend_from_slice(&value.0);
+        out.extend_from_slice(&self.0[found.end..]);
         Ok(Self(out.freeze()))
+    }
+
+    /// Returns this object with two members replaced, or added at the end, by the values that `edit` makes of the
+    /// present ones. All other bytes stay the same. Cheaper than two calls of [`with_member`](Self::with_member),
+    /// because the object is searched and copied once.
+    ///
+    /// ```
+    /// use switchboard_wire::{Raw, RawError};
+    ///
+    /// let call = Raw::parse(r#"{"name":"a","arguments":{}}"#)?;
+    /// let edited = call.with_members(["name", "arguments"], |[_, arguments]| {
+    ///     let arguments = arguments.unwrap_or_else(Raw::empty_object);
+    ///     Ok::<_, RawError>([Raw::string("b"), arguments.with_member("c", &Raw::from(true))?])
+    /// })?;
+    /// assert_eq!(edited.as_str(), r#"{"name":"b","arguments":{"c":true}}"#);
+    /// # Ok::<(), RawError>(())
+    /// ```
+    pub fn with_members<E: From<RawError>>(
+        &self,
+        names: [&str; 2],
+        edit: impl FnOnce([Option<Self>; 2]) -> Result<[Self; 2], E>,
+    ) -> Result<Self, E> {
+        if !self.is_object() {
+            return Err(RawError::NotAnObject.into());
+        }
+        let Some(found) = scan::find_two(&self.0, names) else {
+            // Unusual, such as a name with escapes or a member twice.
+            let values = edit(names.map(|name| self.member(name)))?;
+            let mut edited = self.clone();
+            for (name, value) in names.into_iter().zip(&values) {
+                edited = edited.with_member(name, value)?;
+            }
+            return Ok(edited);
+        };
+        let part = |found: &Option<Range<usize>>| Some(Self(self.0.slice(found.clone()?)));
+        let values = edit(found.each_ref().map(part))?;
+        let mut edits: [_; 2] = std::array::from_fn(|n| (&found[n], names[n], &values[n]));
+        // Members that are added come last.
+        edits.sort_unstable_by_key(|(found, ..)| found.as_ref().map_or(usize::MAX, |at| at.start));
+        let added: usize = edits
+            .iter()
+            .map(|(_, name, value)| name.len() + value.0.len() + 4)
+            .sum();
+        let mut out = Vec::with_capacity(self.0.len() + added);
+        let mut from = 0;
+        for (found, _, value) in &edits {
+            if let Some(at) = found {
+                out.extend_from_slice(&self.0[from..at.start]);
+                out.extend_from_slice(&value.0);
+                from = at.end;
+            }
+        }
+        let rest = &self.0[from..self.0.len() - 1];
+        if found.iter().all(Option::is_some) {
+            out.extend_from_slice(rest);
+        } else {
+            out.extend_from_slice(rest.trim_ascii_end());
+        }
+        for (found, name, value) in &edits {
+            if found.is_none() {
+                put_member(&mut out, name, value);
+            }
+        }
+        out.push(b'}');
+        Ok(Self(out.into()))
+    }
+
+    /// Returns this object with one member added at the end. For a name that it is known not to have: it is not
+    /// searched.
+    ///
+    /// ```
+    /// use switchboard_wire::Raw;
+    ///
+    /// let raw = Raw::parse(r#"{"a": 1}"#)?;
+    /// assert_eq!(raw.with_new_member("b", &raw)?.as_str(), r#"{"a": 1,"b":{"a": 1}}"#);
+    /// # Ok::<(), switchboard_wire::RawError>(())
+    /// ```
+    pub fn with_new_member(&self, name: &str, value: &Self) -> Result<Self, RawError> {
+        if !self.is_object() {
+            return Err(RawError::NotAnObject);
+        }
+        let mut out = Vec::with_capacity(self.0.len() + name.len() + value.0.len() + 4);
+        out.extend_from_slice(self.0[..self.0.len() - 1].trim_ascii_end());
+        put_member(&mut out, name, value);
+        out.push(b'}');
+        Ok(Self(out.into()))
     }
 
     /// Returns this object without the members with these names. The others keep their spelling and order. A
@@ -338,6 +413,16 @@ impl Raw {
         }
         Ok((found, count))
     }
+}
+
+/// Adds a member to an object that lacks its closing brace.
+fn put_member(out: &mut Vec<u8>, name: &str, value: &Raw) {
+    if out.len() > 1 {
+        out.push(b',');
+    }
+    write_string(out, name);
+    out.push(b':');
+    out.extend_from_slice(&value.0);
 }
 
 /// Tests if two names are equal to a parser that ignores letter case, as some parsers do.

@@ -54,6 +54,21 @@ pub(crate) fn find(object: &[u8], name: &str) -> Option<(Option<Range<usize>>, u
     Some((found, count))
 }
 
+/// Finds the members with these names in an object. `None` if anything about the object is unusual, such as two members
+/// with one name.
+pub(crate) fn find_two(object: &[u8], names: [&str; 2]) -> Option<[Option<Range<usize>>; 2]> {
+    let mut found = [None, None];
+    each_member(object, |key, value| {
+        for (name, found) in names.iter().zip(&mut found) {
+            if key == name.as_bytes() {
+                return found.replace(value).is_none().then_some(());
+            }
+        }
+        Some(())
+    })?;
+    Some(found)
+}
+
 /// Finds the member with the first of these names. `Err` holds a key that is another spelling of one of them,
 /// or one of them repeated. `None` if anything about the object is unusual.
 pub(crate) fn find_distinct<'t>(

@@ -89,15 +89,29 @@ pub(super) async fn list(
 /// Tests if a request is about something that the scope permits.
 fn is_within(scope: &Scope, record: &Record) -> bool {
     let Ask {
-        kind, server, tool, ..
+        kind,
+        server,
+        tool,
+        request,
+        ..
     } = &record.ask;
     match (kind, tool) {
         // A review is about all tools of a server.
         (Kind::Trust, _) => scope.permits_server(server) && !scope.selects_tools(),
-        (Kind::Resource | Kind::Prompt, _) => scope.permits_server(server),
+        (Kind::Resource, name) => {
+            let name = name.as_deref().unwrap_or_default();
+            scope.permits(catalog::Kind::Resource, server, name)
+        }
+        (Kind::Prompt, name) => {
+            let name = name.as_deref().unwrap_or_default();
+            scope.permits(catalog::Kind::Prompt, server, name)
+        }
         // A question of a server may belong to a call of any tool.
         (_, None) => scope.permits_server(server) && !scope.selects_tools(),
-        (_, Some(tool)) => scope.permits(catalog::Kind::Tool, server, tool),
+        (_, Some(tool)) => {
+            scope.permits(catalog::Kind::Tool, server, tool)
+                && scope.permits_arguments(server, request.member("arguments").as_ref())
+        }
     }
 }
 
@@ -247,7 +261,7 @@ impl FromRequestParts<Arc<Admin>> for From {
         let extensions = &parts.extensions;
         let (Some(actor), Some(rights)) = (extensions.get::<Actor>(), extensions.get()) else {
             // The door adds both to every request.
-            return Err(lacks(Right::Approve));
+            return Err(lacks(Right::Approve, &[Right::Approve]));
         };
         Ok(Self {
             actor: actor.clone(),
@@ -261,7 +275,7 @@ impl From {
     /// A remembered decision is a rule, and rules are for administrators.
     fn may_remember(&self, remember: Option<Remember>) -> Result<Option<Remember>, Problem> {
         if remember.is_some() && !self.rights.has(Right::Admin) {
-            return Err(lacks(Right::Admin));
+            return Err(lacks(Right::Admin, &[Right::Approve, Right::Admin]));
         }
         Ok(remember)
     }

@@ -9,13 +9,14 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use axum::{Json, extract::State};
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
+use switchboard_client::Raw;
 use switchboard_config::{
-    Approvals, Budget, Config, Guard, Inherit, McpAuth, MemoryTools, Network, Notify, Prices,
-    Profile, Provider, ProviderKind, RemoteKind, Route, Server, Start, ToolPattern, Transport,
-    is_pasted_value,
+    Approvals, Argument, Budget, Config, Guard, Inherit, McpAuth, MemoryTools, Network, Notify,
+    Override, Overrides, Prices, Profile, Provider, ProviderKind, RemoteKind, Route, Server, Start,
+    ToolPattern, Transport, is_pasted_value,
 };
 use switchboard_inbound::problem::{Problem, configuration, refuse_if_stopping};
-use switchboard_redact::origin;
+use switchboard_redact::{origin, redact};
 use switchboard_rest::status;
 
 use crate::admin::Admin;
@@ -52,6 +53,7 @@ fn profile(profile: &Profile) -> Value {
         deny,
         view,
         approvals,
+        memory_namespace,
     } = profile;
     let texts =
         |patterns: &[ToolPattern]| -> Value { patterns.iter().map(ToString::to_string).collect() };
@@ -65,8 +67,60 @@ fn profile(profile: &Profile) -> Value {
         ("tools", tools),
         ("view", view.map(|view| view.as_str().into())),
         ("approvals", approvals.map(|guard| guard.as_str().into())),
+        (
+            "memory",
+            memory_namespace
+                .as_ref()
+                .map(|namespace| json!({ "namespace": namespace })),
+        ),
     ]);
     shown.into()
+}
+
+fn overridden(overrides: &Overrides) -> Value {
+    let all = overrides.iter().map(|(tool, changes)| {
+        let Override {
+            name,
+            description,
+            annotations,
+            arguments,
+            hidden,
+        } = changes;
+        let arguments = arguments.iter().map(|(name, argument)| {
+            let shown = match argument {
+                Argument::Fixed(value) => {
+                    json!({ "value": json_of(&shown_argument(name, value)) })
+                }
+                Argument::Hidden => json!({ "hidden": true }),
+            };
+            (name.clone(), shown)
+        });
+        let arguments: Map<String, Value> = arguments.collect();
+        let shown = sparse([
+            ("name", name.as_deref().map(Into::into)),
+            ("description", description.as_deref().map(Into::into)),
+            ("annotations", annotations.as_ref().map(json_of)),
+            (
+                "arguments",
+                (!arguments.is_empty()).then(|| arguments.into()),
+            ),
+            ("hidden", hidden.then(|| true.into())),
+        ]);
+        (tool.to_owned(), Value::from(shown))
+    });
+    all.collect::<Map<_, _>>().into()
+}
+
+/// The value of a fixed argument, unless it looks like a secret, by its name too.
+pub(super) fn shown_argument(name: &str, value: &Raw) -> Raw {
+    let named = Raw::object([(name, value.clone())]);
+    // Redaction may add a few words to a short text.
+    let shown = redact(&named, 2 * named.as_bytes().len() + 1024);
+    shown.member(name).unwrap_or_else(|| Raw::string(HIDDEN))
+}
+
+fn json_of(value: &Raw) -> Value {
+    value.read_owned().unwrap_or_default()
 }
 
 /// The configuration under the keys of the file. The destructuring makes sure that every new key is
@@ -77,6 +131,7 @@ fn without_secrets(config: &Config) -> Value {
         view,
         servers,
         profiles,
+        clients,
         auth,
         shutdown,
         wait,
@@ -100,6 +155,10 @@ fn without_secrets(config: &Config) -> Value {
         "view": view.as_str(),
         "mcpServers": servers,
         "profiles": profiles,
+        "clients": clients
+            .iter()
+            .map(|(name, view)| (name.clone(), json!({ "view": view.as_str() })))
+            .collect::<Map<_, _>>(),
         "waitTimeoutMs": ms(*wait),
         "approvals": asking(approvals),
         "sampling": sparse([
@@ -204,6 +263,8 @@ fn server_without_secrets(server: &Server) -> Value {
     let Server {
         enabled,
         transport,
+        share,
+        max_instances,
         start,
         revision,
         idle_stop,
@@ -214,6 +275,7 @@ fn server_without_secrets(server: &Server) -> Value {
         max_in_flight,
         max_queued,
         tools,
+        overrides,
         compact: _,
         trust,
         max_result_bytes,
@@ -237,6 +299,8 @@ fn server_without_secrets(server: &Server) -> Value {
             "revision",
             revision.map(|revision| revision.as_str().into()),
         ),
+        ("share", Some(share.as_str().into())),
+        ("maxInstances", Some((*max_instances).into())),
         ("start", start.map(Into::into)),
         (
             "idleStopSeconds",
@@ -249,6 +313,10 @@ fn server_without_secrets(server: &Server) -> Value {
         ("maxInFlight", Some((*max_in_flight).into())),
         ("maxQueued", Some((*max_queued).into())),
         ("tools", Some(sparse(filter).into())),
+        (
+            "overrides",
+            (!overrides.is_empty()).then(|| overridden(overrides)),
+        ),
         ("trust", Some(trust.as_str().into())),
         ("hold", Some((*hold).into())),
         ("approvedFile", approved_file.as_deref().map(Into::into)),

@@ -8,6 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use hyper::StatusCode;
+use switchboard_base::log_marks::is_of;
 use switchboard_inbound::problem::Problem;
 use switchboard_rest::servers::{Logs, LogsQuery};
 use tokio::{
@@ -32,16 +33,26 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 pub(super) async fn show(
     State(admin): State<Arc<Admin>>,
     Named(upstream): Named,
-    Asked(LogsQuery { lines, follow }): Asked<LogsQuery>,
+    Asked(LogsQuery {
+        lines,
+        instance,
+        follow,
+    }): Asked<LogsQuery>,
 ) -> Result<Response, Problem> {
     let wanted = number("lines", lines)?.unwrap_or(LINES).min(LINES_MAX);
+    let number = number::<u64>("instance", instance)?;
+    let is_wanted = move |line: &String| number.is_none_or(|number| is_of(line, number));
     let path = admin.core.home.log_of(&upstream.name);
     let shown = path.clone();
-    let logs = Arc::clone(&admin.core.deps().logs);
+    let log = Arc::clone(&admin.core.deps().logs);
     let read = spawn_blocking(move || {
         // Includes everything that the server has written so far.
-        logs.flush();
-        tail::last(&path, wanted)
+        log.flush();
+        let all = if number.is_none() { wanted } else { LINES_MAX };
+        let (mut lines, follower) = tail::last(&path, all)?;
+        lines.retain(is_wanted);
+        lines.drain(..lines.len().saturating_sub(wanted));
+        Ok((lines, follower))
     });
     let (lines, follower) = settle(read.await).map_err(|error| {
         let detail = format!("cannot read {}: {error}", shown.display());
@@ -55,7 +66,7 @@ pub(super) async fn show(
     let name = Arc::clone(&upstream.name);
     tokio::spawn(async move {
         tokio::select! {
-            _ = tell(&admin, &name, lines, follower, &sender) => {}
+            _ = tell(&admin, &name, lines, follower, (&is_wanted, &sender)) => {}
             () = admin.core.lifecycle.stopped() => {}
             () = sender.closed() => {}
         }
@@ -69,12 +80,12 @@ async fn tell(
     name: &str,
     mut lines: Vec<String>,
     mut follower: Follower,
-    sender: &Sender,
+    (is_wanted, sender): (&(dyn Fn(&String) -> bool + Sync), &Sender),
 ) -> Result<(), Gone> {
     let mut look = interval(LOOK_EVERY);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        for line in &lines {
+        for line in lines.iter().filter(|line| is_wanted(line)) {
             sender.line("line", line).await?;
         }
         if lines.is_empty() {

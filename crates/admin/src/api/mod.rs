@@ -17,6 +17,7 @@ mod memory;
 mod numbers;
 mod openapi;
 mod pages;
+mod profiles;
 mod rules;
 mod search;
 mod servers;
@@ -115,6 +116,10 @@ const ROUTES: &[Route] = &[
     get(ADMIN, "/metrics", |by| on(by, numbers::show)),
     get(ADMIN, "/api/v1/status", |by| on(by, status::show)),
     get(ADMIN, "/api/v1/clients", |by| on(by, clients::list)),
+    get(ADMIN, "/api/v1/profiles", |by| on(by, profiles::list)),
+    get(ADMIN, "/api/v1/profiles/{name}", |by| {
+        on(by, profiles::show)
+    }),
     post(ADMIN, "/api/v1/shutdown", |by| on(by, status::stop)),
     get(ADMIN, "/api/v1/servers", |by| on(by, servers::list)),
     post(ADMIN, "/api/v1/servers", |by| on(by, servers::add)),
@@ -217,15 +222,20 @@ async fn check_rights(
 ) -> Result<Response, Problem> {
     match needs.iter().find(|right| !rights.has(**right)) {
         None => Ok(next.run(request).await),
-        Some(right) => Err(lacks(*right)),
+        Some(right) => Err(lacks(*right, needs)),
     }
 }
 
-/// The problem of a token that lacks a right.
-fn lacks(right: Right) -> Problem {
+/// The problem of a token that lacks one of the rights that a route needs.
+fn lacks(right: Right, needs: &[Right]) -> Problem {
     let detail = format!("this token lacks the right `{right}`");
+    let options: Vec<_> = needs
+        .iter()
+        .map(|right| format!("--right {right}"))
+        .collect();
     Problem::new(StatusCode::FORBIDDEN, detail).hint(format!(
-        "use one that `switchboard token create NAME --right {right}` creates"
+        "use one that `switchboard token create NAME {}` creates",
+        options.join(" ")
     ))
 }
 

@@ -75,6 +75,11 @@ fn gauges(status: &Status, started: SystemTime) -> Vec<Gauge> {
             values: by_server(|server| server.queued),
         },
         Gauge {
+            name: "switchboard_instances",
+            help: "Processes or connections of servers that callers do not share.",
+            values: by_server(|server| server.instances.len() as u64),
+        },
+        Gauge {
             name: "switchboard_clients",
             help: "Open sessions and pipes.",
             values: one(status.clients),

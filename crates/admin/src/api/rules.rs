@@ -1,6 +1,6 @@
 //! The active rules, and the effect that another rule would have.
 
-use std::{sync::Arc, time::SystemTime};
+use std::{borrow::Cow, sync::Arc, time::SystemTime};
 
 use axum::{
     Json,
@@ -17,7 +17,10 @@ use switchboard_base::{
     scrub, time,
 };
 use switchboard_client::Raw;
-use switchboard_core::approvals::{millis, policy, time_of};
+use switchboard_core::{
+    approvals::{millis, policy, time_of},
+    call::approval::overridden,
+};
 use switchboard_inbound::problem::Problem;
 use switchboard_redact::redact;
 use switchboard_rest::{
@@ -158,8 +161,11 @@ pub(super) async fn test(
             if let Some(kind) = kind_of(&call.method)
                 && !refused
             {
+                let (new_name, owner) = overridden(core, &call.server, &call.name);
                 let case = Case {
                     kind,
+                    new_name: new_name.map(Cow::Owned),
+                    overridden: owner,
                     client: &call.client,
                     ..Case::tool_call(&call.server, &call.name)
                 };
@@ -182,15 +188,16 @@ pub(super) async fn test(
         let request = &record.ask.request;
         let arguments = policy::arguments_of(record.ask.kind, request);
         let annotations = policy::hints(Some(request));
+        let tool = record.ask.tool.as_deref().unwrap_or_default();
+        let (new_name, owner) = overridden(core, &record.ask.server, tool);
         let case = Case {
             kind,
+            new_name: new_name.map(Cow::Owned),
+            overridden: owner,
             client: record.ask.client.as_deref().unwrap_or_default(),
             arguments: arguments.as_ref(),
             annotations,
-            ..Case::tool_call(
-                &record.ask.server,
-                record.ask.tool.as_deref().unwrap_or_default(),
-            )
+            ..Case::tool_call(&record.ask.server, tool)
         };
         count(&mut approvals, &rule, &case, time_of(record.created));
     }
@@ -229,8 +236,14 @@ fn tools(admin: &Admin, rule: &Rule) -> Vec<MatchedTool> {
                     rules::Kind::ToolCall => policy::hints(Some(item.raw())),
                     _ => rules::Hints::default(),
                 };
+                let (new_name, owner) = match kind {
+                    rules::Kind::ToolCall => overridden(core, part.name(), item.name()),
+                    _ => Default::default(),
+                };
                 let case = Case {
                     kind,
+                    new_name: new_name.map(Cow::Owned),
+                    overridden: owner,
                     client: &client,
                     annotations,
                     ..Case::tool_call(part.name(), item.name())

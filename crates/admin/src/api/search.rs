@@ -42,10 +42,8 @@ pub(super) async fn search(
     let catalog = core.live_catalog.catalog();
     let tool = |hit: Hit| {
         let part = catalog.server(&hit.server)?;
-        let described = part
-            .find(Kind::Tool, &hit.name)?
-            .raw()
-            .member("description");
+        let item = part.find_shown(Kind::Tool, &hit.name)?;
+        let described = item.definition().member("description");
         let described = described
             .and_then(|text| text.to_text())
             .unwrap_or_default();
@@ -55,7 +53,7 @@ pub(super) async fn search(
             score: hit.score,
             why: hit.why.map(reasons),
             server: hit.server.to_string(),
-            tool: hit.name.to_string(),
+            tool: item.name().to_owned(),
         })
     };
     Ok(Json(Search {

@@ -21,9 +21,11 @@ use switchboard_base::{
 use switchboard_config::EditError;
 use switchboard_inbound::problem::{Problem, refuse_if_stopping};
 use switchboard_outbound::upstream::Upstream;
-use switchboard_rest::servers::{Introduction, NewServer, Server, ServerDetail, Servers};
+use switchboard_rest::servers::{
+    Introduction, NewServer, RestartQuery, Server, ServerDetail, Servers,
+};
 
-use super::ask::{Named, Said, find};
+use super::ask::{Asked, Named, Said, find, number};
 use crate::admin::Admin;
 
 pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Json<Servers> {
@@ -137,7 +139,9 @@ pub(super) async fn restart(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Named(upstream): Named,
+    Asked(RestartQuery { instance }): Asked<RestartQuery>,
 ) -> Result<Json<Server>, Problem> {
+    let number: Option<u64> = number("instance", instance)?;
     refuse_if_stopping(&admin.core)?;
     if !upstream.settings().enabled {
         let server = Arc::clone(&upstream.name);
@@ -148,10 +152,26 @@ pub(super) async fn restart(
         what: "server-restarted",
         subject: Arc::clone(&upstream.name),
         actor: Some(actor),
-        details: serde_json::json!({}),
+        details: match number {
+            None => serde_json::json!({}),
+            Some(number) => serde_json::json!({ "instance": number }),
+        },
     }]);
-    upstream.restart().await;
+    match number {
+        None => upstream.restart().await,
+        Some(number) => {
+            if !upstream.restart_one(number).await {
+                return Err(no_instance(&upstream.name, number));
+            }
+        }
+    }
     Ok(Json(admin.server_status(&upstream)))
+}
+
+/// The problem for a number that no instance of the server has.
+pub(super) fn no_instance(server: &str, number: u64) -> Problem {
+    let detail = format!("server `{server}` has no process {number}");
+    Problem::new(StatusCode::NOT_FOUND, detail).hint("`switchboard list` shows the processes")
 }
 
 async fn change(

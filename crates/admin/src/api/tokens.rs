@@ -18,7 +18,10 @@ use switchboard_inbound::problem::Problem;
 use switchboard_rest::tokens::{IssuedToken, NewToken, Tokens};
 use switchboard_tokens::{New, Right, Rights, TokenError};
 
-use super::{ask::Said, lacks};
+use super::{
+    ask::{Said, directory},
+    lacks,
+};
 use crate::admin::Admin;
 
 pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Json<Tokens> {
@@ -32,7 +35,7 @@ pub(super) async fn create(
     Extension(own): Extension<Rights>,
     Said(new): Said<NewToken>,
 ) -> Result<(StatusCode, Json<IssuedToken>), Problem> {
-    let new = read(new)?;
+    let new = read(new).await?;
     check_rights(own, new.rights)?;
     completed(async move {
         let core = &admin.core;
@@ -94,7 +97,7 @@ async fn completed<T: Send + 'static>(
 fn check_rights(own: Rights, issued: Rights) -> Result<(), Problem> {
     match issued.iter().find(|right| !own.has(*right)) {
         None => Ok(()),
-        Some(right) => Err(lacks(right)),
+        Some(right) => Err(lacks(right, &[right])),
     }
 }
 
@@ -113,7 +116,7 @@ fn record(
     }]);
 }
 
-fn read(new: NewToken) -> Result<New, Problem> {
+async fn read(new: NewToken) -> Result<New, Problem> {
     let right = |word: &String| {
         Right::parse(word).ok_or_else(|| {
             let words = Right::ALL.map(Right::as_str).join(", ");
@@ -126,11 +129,16 @@ fn read(new: NewToken) -> Result<New, Problem> {
         None => Rights::from_iter([Right::Call]),
         Some(words) => words.iter().map(right).collect::<Result<_, _>>()?,
     };
+    let project = match new.project {
+        None => None,
+        Some(path) => Some(directory(path).await?),
+    };
     Ok(New {
         name: new.name,
         rights,
         profile: new.profile,
         servers: new.servers.unwrap_or_default(),
+        project,
         lifetime: new.expires_in_seconds.map(Duration::from_secs),
     })
 }

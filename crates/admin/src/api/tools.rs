@@ -17,22 +17,24 @@ use switchboard_base::{
     backchannel::{Backchannel, Sink},
     caller::{Caller, Guest, Origin, Realm},
     error::cut,
+    project::Project,
     view::{Face, View},
 };
 use switchboard_catalog::{Catalog, Item, Kind};
 use switchboard_client::{Raw, Reason};
-use switchboard_config::shell_word;
+use switchboard_config::{Argument, shell_word};
 use switchboard_core::dispatch::{
     self, ClientRequest,
     menu::{NAME_BYTES, look_up, split},
 };
 use switchboard_inbound::{admission::CONSOLE, problem::Problem};
-use switchboard_outbound::{builtin, memory};
-use switchboard_rest::tools::{CallTool, Tool, Tools, ToolsQuery};
+use switchboard_outbound::{builtin, memory, supervisor::Upstreams};
+use switchboard_rest::tools::{CallTool, Overridden, Tool, Tools, ToolsQuery};
 use switchboard_wire::{meta, method};
 
 use super::{
-    ask::{Asked, Said, unknown_server},
+    ask::{Asked, Said, directory, unknown_server},
+    config::shown_argument,
     sse,
 };
 use crate::admin::Admin;
@@ -47,16 +49,37 @@ const HOLDER: u64 = u64::MAX;
 /// The longest wait for a server whose tool is requested by name. The caller retries.
 const GLANCE: Duration = Duration::from_secs(2);
 
-fn tool(item: Item<'_>) -> Tool {
-    let description = item.raw().member("description");
+fn tool(upstreams: &Upstreams, item: Item<'_>) -> Tool {
+    let description = item.definition().member("description");
     Tool {
-        name: format!("{}:{}", item.server(), item.name()),
+        name: format!("{}:{}", item.server(), item.shown_name()),
         server: item.server().to_string(),
         tool: item.name().to_string(),
         exposed: item.exposed().to_string(),
         description: description.and_then(|text| text.to_text()),
-        definition: item.raw().clone(),
+        definition: item.definition().clone(),
+        overridden: overridden(upstreams, item),
     }
+}
+
+fn overridden(upstreams: &Upstreams, item: Item<'_>) -> Option<Overridden> {
+    if !item.is_changed() {
+        return None;
+    }
+    let settings = upstreams.get(&**item.server())?.settings();
+    let arguments = &settings.overrides.get(item.name())?.arguments;
+    let fixed = arguments
+        .iter()
+        .filter_map(|(name, argument)| match argument {
+            Argument::Fixed(value) => Some((name.as_str(), shown_argument(name, value))),
+            Argument::Hidden => None,
+        });
+    let hidden = arguments.iter().filter(|(_, of)| **of == Argument::Hidden);
+    Some(Overridden {
+        definition: item.raw().clone(),
+        fixed: Raw::object(fixed),
+        hidden: hidden.map(|(name, _)| name.clone()).collect(),
+    })
 }
 
 pub(super) async fn list(
@@ -65,7 +88,7 @@ pub(super) async fn list(
 ) -> Result<Response, Problem> {
     let server = server.filter(|server| !server.is_empty());
     if let Some(name) = &name {
-        locate(&admin, name, GLANCE).await?;
+        locate(&admin, None, name, GLANCE).await?;
     }
     let catalog = admin.core.live_catalog.catalog_full();
     let upstreams = admin.core.upstreams();
@@ -87,7 +110,7 @@ pub(super) async fn list(
             tools: catalog
                 .tools()
                 .filter(|tool| asked(tool.server()) && is_it(tool))
-                .map(tool)
+                .map(|item| tool(&upstreams, item))
                 .collect(),
             starting: upstreams
                 .iter()
@@ -114,6 +137,7 @@ pub(super) async fn call(
     Said(CallTool {
         name,
         arguments,
+        project,
         page,
         progress,
     }): Said<CallTool>,
@@ -123,9 +147,12 @@ pub(super) async fn call(
         let detail = "`arguments` must be an object with the arguments of the tool";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
-    let (view, tool) = locate(&admin, &name, Duration::MAX).await?;
     let mut caller = Caller::new(KEY, CLIENT.into(), realm).over_http(actor.door);
     caller.holder.client = HOLDER;
+    if let Some(project) = project {
+        caller.project = Project::known(directory(project).await?.into());
+    }
+    let (view, tool) = locate(&admin, Some(&caller), &name, Duration::MAX).await?;
     caller.origin = match actor.door {
         CONSOLE if page && reads_memory(&admin, &name, &arguments) => Origin::Page,
         CONSOLE => Origin::Rest("console"),
@@ -215,21 +242,37 @@ fn reads_memory(admin: &Admin, name: &str, arguments: &Raw) -> bool {
 
 /// The view that has this tool, and the tool's name in that view. A server that was never listed is waited
 /// for, up to `patience`, since it may have the tool.
-async fn locate(admin: &Admin, name: &str, patience: Duration) -> Result<(View, String), Problem> {
+async fn locate(
+    admin: &Admin,
+    caller: Option<&Caller>,
+    name: &str,
+    patience: Duration,
+) -> Result<(View, String), Problem> {
     let live_catalog = &admin.core.live_catalog;
     let catalog = live_catalog.catalog_full();
     if let Some(found) = look_up(&catalog, name) {
-        return Ok(view(found.server(), found.name()));
+        return Ok(view(found.server(), found.shown_name()));
     }
     let Some((server, tool)) = split(name, |server| admin.core.upstream(server).is_some()) else {
         return Err(unknown_tool(admin, &catalog, name));
     };
-    let item = Some((Kind::Tool, tool));
+    let settings = admin
+        .core
+        .upstream(server)
+        .map(|upstream| upstream.settings());
+    let own = settings
+        .as_ref()
+        .and_then(|of| of.overrides.renamed_to(tool));
+    let item = Some((Kind::Tool, own.unwrap_or(tool)));
     live_catalog.permits(server, item)?;
-    let part = dispatch::part_within(&admin.core, server, patience).await?;
+    let part = dispatch::part_within(&admin.core, caller, server, patience).await?;
     let catalog = live_catalog.catalog_full();
     if let Some(found) = look_up(&catalog, name) {
-        return Ok(view(found.server(), found.name()));
+        return Ok(view(found.server(), found.shown_name()));
+    }
+    let changed = settings.as_ref().and_then(|of| of.overrides.get(tool));
+    if let Some(changed) = changed.filter(|changed| changed.hidden || changed.name.is_some()) {
+        return Err(overridden_away(server, tool, changed.name.as_deref()));
     }
     if let Some(near) = part.suggest_tool(tool) {
         return Err(no_tool(name, Some(&format!("{server}:{near}"))));
@@ -261,13 +304,32 @@ fn unknown_tool(admin: &Admin, catalog: &Catalog, name: &str) -> Problem {
     }
     let near = catalog
         .suggest_tool(name)
-        .and_then(|exposed| catalog.tool(exposed))
-        .map(|target| format!("{}:{}", target.server, target.name));
+        .and_then(|exposed| catalog.find(Kind::Tool, exposed))
+        .map(|near| format!("{}:{}", near.server(), near.shown_name()));
     let pair = name.split_once(':').filter(|_| name.len() <= NAME_BYTES);
     match (near, pair) {
         (None, Some((server, _))) => unknown_server(admin, server),
         (near, _) => no_tool(name, near.as_deref()),
     }
+}
+
+/// The problem of a tool that an override renames or hides.
+fn overridden_away(server: &str, tool: &str, new_name: Option<&str>) -> Problem {
+    let own = format!("{server}:{tool}");
+    let (detail, next) = match new_name {
+        Some(new_name) => (
+            format!("there is no tool `{own}`: an override renames it"),
+            format!("use `{server}:{new_name}`"),
+        ),
+        None => (
+            format!("there is no tool `{own}`: an override hides it"),
+            format!(
+                "`switchboard trust show {}` shows its definition",
+                shell_word(&own)
+            ),
+        ),
+    };
+    Problem::new(StatusCode::NOT_FOUND, detail).hint(next)
 }
 
 fn no_tool(name: &str, near: Option<&str>) -> Problem {

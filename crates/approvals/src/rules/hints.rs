@@ -44,19 +44,23 @@ pub struct Believed {
 }
 
 impl Hints {
-    /// The properties that a tool of this name is assumed to have.
-    pub fn believed(self, tool: &str) -> Believed {
+    /// The properties that a tool of this name is assumed to have. The annotations of the `owner` are believed.
+    pub fn believed(self, tool: &str, owner: Self) -> Believed {
         let told = Telling::of(tool);
         // A tool that claims to be both read-only and destructive is not believed.
         let read_only = self.read_only == Some(true)
             && self.destructive != Some(true)
+            && owner.destructive != Some(true)
             && told == Telling::Nothing;
+        let read_only = owner.read_only.unwrap_or(read_only);
         let spared = self.destructive == Some(false) && told != Telling::Destroys;
+        let destructive = owner.destructive.unwrap_or(!read_only && !spared);
+        let idempotent = self.idempotent == Some(true) || read_only;
         Believed {
             read_only,
-            destructive: !read_only && !spared,
-            idempotent: self.idempotent == Some(true) || read_only,
-            open_world: self.open_world != Some(false),
+            destructive,
+            idempotent: owner.idempotent.unwrap_or(idempotent),
+            open_world: owner.open_world.unwrap_or(self.open_world != Some(false)),
         }
     }
 
@@ -229,14 +233,14 @@ mod tests {
             destructive,
             ..Hints::default()
         };
-        let believed = hints.believed(tool);
+        let believed = hints.believed(tool, Hints::default());
         (believed.read_only, believed.destructive)
     }
 
     #[test]
     fn missing_hints_mean_the_worst() {
         assert_eq!(believed("look", None, None), (false, true));
-        let worst = Hints::default().believed("look");
+        let worst = Hints::default().believed("look", Hints::default());
         assert!(!worst.idempotent && worst.open_world);
     }
 
@@ -265,5 +269,25 @@ mod tests {
         assert_eq!(believed("read", Some(true), Some(true)), (false, true));
         assert_eq!(believed("read", Some(true), None), (true, false));
         assert_eq!(believed("read", Some(false), Some(false)), (false, false));
+    }
+
+    #[test]
+    fn hints_of_the_owner_are_believed() {
+        let hints = |read_only, destructive| Hints {
+            read_only,
+            destructive,
+            ..Hints::default()
+        };
+        let says = hints(Some(true), None);
+        for (owner, expected) in [
+            (hints(Some(true), None), (true, false)),
+            (hints(None, Some(false)), (false, false)),
+            (hints(Some(false), None), (false, true)),
+        ] {
+            let found = says.believed("delete_file", owner);
+            assert_eq!((found.read_only, found.destructive), expected, "{owner:?}");
+        }
+        let found = says.believed("read_file", hints(None, Some(true)));
+        assert!(!found.read_only && found.destructive);
     }
 }

@@ -47,7 +47,7 @@ impl<'c, 'a> Look<'c, 'a> {
                 open_world: true,
             },
             Kind::ToolCall | Kind::Sampling | Kind::Elicitation => {
-                case.annotations.believed(case.tool)
+                case.annotations.believed(case.tool, case.overridden)
             }
         })
     }

@@ -64,7 +64,9 @@ impl Remembered {
             Scope::Project(project) => look.case.project == Some(project),
             Scope::Always => true,
         };
-        if !here || !self.rule.is_about(look, now)? {
+        // It was made about a tool's own name, which may since be the new name of another.
+        let is_other = look.case.new_name.is_some() && !self.rule.names(look.case.tool);
+        if !here || is_other || !self.rule.is_about(look, now)? {
             return Ok(false);
         }
         if self

@@ -148,7 +148,10 @@ impl Rule {
             return Err(ArgumentsError::NameTooLong);
         }
         if case.kind != Kind::Resource {
-            return Ok(self.tool.matches(case.tool));
+            let new_name = case.new_name.as_deref();
+            let new_name = new_name.filter(|_| case.kind != Kind::Prompt);
+            let by_new_name = new_name.is_some_and(|name| self.tool.matches(name));
+            return Ok(self.tool.matches(case.tool) || by_new_name);
         }
         let uri = self
             .uri
@@ -157,6 +160,11 @@ impl Rule {
             Action::Deny | Action::Ask => uri.may_match(case.tool, &look.texts),
             Action::Allow => uri.surely_matches(case.tool, &look.texts),
         }
+    }
+
+    /// Tests if it applies to a tool or prompt with this name.
+    pub(crate) fn names(&self, tool: &str) -> bool {
+        self.tool.is_any() || self.tool.matches(tool)
     }
 
     /// The tool, prompt or resource that it applies to, if it is only one.

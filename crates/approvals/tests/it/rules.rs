@@ -684,7 +684,13 @@ fn client_rules_apply_to_unknown_callers() {
         for scope in [Scope::Session(owners(7)), Scope::Project("/a".to_owned())] {
             let decided = |action| Remembered {
                 id: "r1".to_owned(),
-                rule: Rule::about(action, &Case { tool: "*", ..case }),
+                rule: Rule::about(
+                    action,
+                    &Case {
+                        tool: "*",
+                        ..case.clone()
+                    },
+                ),
                 scope: scope.clone(),
                 exactly: None,
                 identity: Some("this".to_owned()),
@@ -705,5 +711,31 @@ fn client_rules_apply_to_unknown_callers() {
         let call = Case::tool_call("files", "x");
         let rules = rules(&["deny files:x @cursor*"]);
         assert_eq!(rules.judge(&call, 0).action, Allow);
+    }
+}
+
+#[test]
+fn rules_match_both_names_decisions_one() {
+    use Action::{Allow, Ask, Deny};
+    let case = Case {
+        new_name: Some("new_issue".into()),
+        ..Case::tool_call("files", "create")
+    };
+    for rule in ["deny files:create", "deny files:new_*"] {
+        assert_eq!(rules(&[rule]).judge(&case, 0).action, Deny, "{rule}");
+    }
+    for (about, expected) in [("create", Allow), ("new_issue", Ask)] {
+        let mut rules = rules(&["ask files:create"]);
+        let decided = Remembered {
+            id: "r1".to_owned(),
+            rule: Rule::about(Allow, &Case::tool_call("files", about)),
+            scope: Scope::Always,
+            exactly: Some(digest(&raw("{}"))),
+            identity: Some("this".to_owned()),
+            created_at: 0,
+            by: "console".to_owned(),
+        };
+        rules.remember(decided).unwrap();
+        assert_eq!(rules.judge(&case, 0).action, expected, "{about}");
     }
 }

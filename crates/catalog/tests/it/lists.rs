@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use switchboard_catalog::{Catalog, Kind, Offers, ServerPart, limits};
+use switchboard_catalog::{Catalog, Kind, Offers, Presented, ServerPart, limits};
+
+use switchboard_wire::Raw;
 
 use crate::{named, part, raw, tools};
 
@@ -138,7 +140,8 @@ fn hidden_tool_is_hidden_everywhere() {
         prompts: vec![named("rm")],
         ..tools(["ls", "rm"])
     });
-    let is_shown = |kind, name: &str| kind != Kind::Tool || name != "rm";
+    let is_shown =
+        |kind, name: &str, _: &Raw| Presented::unchanged_if(kind != Kind::Tool || name != "rm");
     let part = ServerPart::prepare("a", offers, &is_shown);
     let catalog = Catalog::from_parts([Arc::new(part)]);
     assert_eq!(exposed(&catalog, Kind::Tool), ["a__ls"]);
@@ -236,7 +239,8 @@ fn compact_list_hides_nothing_from_lookups() {
     let plain = Catalog::from_parts([part("one", all()), Arc::clone(&two)]);
     let brief = raw(r#"{"name":"b","description":"short","inputSchema":{"type":"object"}}"#);
     let listed = [named("c d"), brief, named("unknown")];
-    let one = ServerPart::prepare("one", Arc::new(all()), &|_, _| true).listing(&listed);
+    let one = ServerPart::prepare("one", Arc::new(all()), &|_, _, _| Presented::Unchanged)
+        .listing(&listed);
     let catalog = Catalog::from_parts([Arc::new(one), two]);
     let page = catalog.page(Kind::Tool, None).unwrap();
     assert_eq!(
@@ -250,4 +254,41 @@ fn compact_list_hides_nothing_from_lookups() {
     assert_eq!(catalog.tool("one__a").unwrap().name, "a");
     let found = catalog.find(Kind::Tool, "one__b").unwrap();
     assert!(found.raw().member("description").is_none());
+}
+
+/// Renames a tool to `new`.
+fn renaming(kind: Kind, name: &str, raw: &Raw) -> Presented {
+    match (kind, name) {
+        (Kind::Tool, "old" | "other") => {
+            Presented::Changed(raw.with_member("name", &Raw::string("new")).unwrap())
+        }
+        _ => Presented::Unchanged,
+    }
+}
+
+#[test]
+fn changed_name_leads_to_the_own_name() {
+    let part = ServerPart::prepare("a", Arc::new(tools(["old", "x"])), &renaming);
+    assert_eq!(part.find_shown(Kind::Tool, "new").unwrap().name(), "old");
+    assert!(part.find_shown(Kind::Tool, "old").is_none());
+    let own = part.find(Kind::Tool, "old").unwrap();
+    assert!(own.is_changed() && own.raw().as_str().contains("\"old\""));
+    let catalog = Catalog::from_parts([Arc::new(part)]);
+    assert_eq!(exposed(&catalog, Kind::Tool), ["a__new", "a__x"]);
+    let target = catalog.tool("a__new").unwrap();
+    assert_eq!((&**target.server, target.name), ("a", "old"));
+    assert_eq!(catalog.tool("a__old"), None);
+    let page = catalog.page(Kind::Tool, None).unwrap().encoded(&[]);
+    assert!(page.as_str().contains("\"a__new\""), "{page:?}");
+}
+
+#[test]
+fn given_name_belongs_to_one_item() {
+    for names in [["new", "old", "other"], ["old", "other", "new"]] {
+        let part = ServerPart::prepare("a", Arc::new(tools(names)), &renaming);
+        assert_eq!(part.count(Kind::Tool), 1);
+        assert_eq!(part.find_shown(Kind::Tool, "new").unwrap().name(), "old");
+        assert!(part.find(Kind::Tool, "new").is_none());
+        assert_eq!(part.problems().count, 2, "{:?}", part.problems());
+    }
 }

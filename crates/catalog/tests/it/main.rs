@@ -16,7 +16,7 @@ mod uris;
 
 use std::sync::Arc;
 
-use switchboard_catalog::{Offers, ServerPart};
+use switchboard_catalog::{Offers, Presented, ServerPart};
 use switchboard_wire::Raw;
 
 fn raw(text: impl Into<String>) -> Raw {
@@ -40,5 +40,7 @@ fn tools(names: impl IntoIterator<Item = impl AsRef<str>>) -> Offers {
 }
 
 fn part(server: &str, offers: Offers) -> Arc<ServerPart> {
-    Arc::new(ServerPart::prepare(server, Arc::new(offers), &|_, _| true))
+    Arc::new(ServerPart::prepare(server, Arc::new(offers), &|_, _, _| {
+        Presented::Unchanged
+    }))
 }

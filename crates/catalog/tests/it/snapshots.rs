@@ -47,9 +47,10 @@ prop_compose! {
         instructions in option::of(any::<String>()),
         era in option::of(sample::select([Era::Legacy, Era::Modern].as_slice())),
         revision in option::of(sample::select(Revision::ALL.as_slice())),
-        unlisted in any::<bool>(),
+        (unlisted, asks_back) in any::<(bool, bool)>(),
+        directories in collection::vec(any::<String>(), 0..3),
     ) -> Offers {
-        Offers { tools, prompts, resources, templates, capabilities, server_info, meta, instructions, era, revision, unlisted }
+        Offers { tools, prompts, resources, templates, capabilities, server_info, meta, instructions, era, revision, unlisted, asks_back, directories }
     }
 }
 

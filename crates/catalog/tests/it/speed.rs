@@ -6,7 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use switchboard_catalog::{Catalog, Kind, Offers, ServerPart, Snapshot, load_all, write};
+use switchboard_catalog::{
+    Catalog, Kind, Offers, Presented, ServerPart, Snapshot, load_all, write,
+};
 use switchboard_wire::Raw;
 
 use crate::raw;
@@ -63,7 +65,10 @@ fn measure(what: &str, servers: usize, tools: usize, bound: Duration) {
     }
     let load = median(|| load_all(home.path()));
     let prepare = |snapshot: &Snapshot| {
-        ServerPart::prepare(&snapshot.server, snapshot.offers.clone(), &|_, _| true).into()
+        ServerPart::prepare(&snapshot.server, snapshot.offers.clone(), &|_, _, _| {
+            Presented::Unchanged
+        })
+        .into()
     };
     let build = median(|| Catalog::from_parts(snapshots.iter().map(prepare)));
     let catalog = Catalog::from_parts(snapshots.iter().map(prepare));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use switchboard_config::{Config, ConfigError, Home};
-use switchboard_rest::status::Status;
+use switchboard_rest::{status::Status, tools::Tools};
 use switchboard_terminal::error::Error;
 
 use super::{
@@ -19,13 +19,21 @@ use crate::link::Link;
 /// The running gateway, if there is one and it responds.
 pub(super) struct Gateway {
     found: Result<Option<Status>, Error>,
+    /// The tools that it knows, if it responds.
+    tools: Option<Tools>,
 }
 
 impl Gateway {
     pub(super) fn look(home: &Home) -> Self {
-        let found = Link::find(home)
-            .and_then(|link| link.map(|link| link.get("/api/v1/status")).transpose());
-        Self { found }
+        let link = Link::find(home);
+        let tools = link.as_ref().ok().and_then(Option::as_ref);
+        let tools = tools.and_then(|link| link.get("/api/v1/tools").ok());
+        let found = link.and_then(|link| link.map(|link| link.get("/api/v1/status")).transpose());
+        Self { found, tools }
+    }
+
+    pub(super) fn tools(&self) -> Option<&Tools> {
+        self.tools.as_ref()
     }
 
     pub(super) fn is_running(&self) -> bool {

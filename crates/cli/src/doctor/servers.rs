@@ -6,14 +6,15 @@ use std::{
     ffi::{OsStr, OsString},
     net::{TcpStream, ToSocketAddrs as _},
     path::Path,
-    sync::mpsc,
+    sync::{Arc, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
-use switchboard_base::{health::SAID, scrub};
+use switchboard_base::{health::SAID, project::real_dir, scrub};
 use switchboard_config::{
-    CommandLine, Config, Container, Home, Inherit, Remote, ResolveError, Server, Transport,
+    CommandLine, Config, Container, Home, Inherit, Occasion, Remote, ResolveError, Server,
+    Transport,
 };
 use switchboard_contain::Engine;
 use switchboard_rest::{servers, status::Status};
@@ -90,7 +91,14 @@ impl Look<'_> {
             self.held("it is held until you approve it");
             return self.findings;
         }
-        match server.resolve(self.name, &self.home.secrets(), &|name| env::var_os(name)) {
+        // As for a client in this directory.
+        let here = env::current_dir().ok().and_then(|dir| real_dir(&dir));
+        let occasion = Occasion {
+            project: here.map(Arc::from),
+            client: Some("doctor".into()),
+        };
+        let variable = |name: &str| env::var_os(name);
+        match server.resolve(self.name, &occasion, &self.home.secrets(), &variable) {
             Ok(resolved) => {
                 let owner = scrub::Owner::Server(self.name);
                 if let Err(error) = scrub::register(owner, &resolved.secrets) {
@@ -110,6 +118,13 @@ impl Look<'_> {
         let is_explained = self.findings.iter().any(Finding::is_problem);
         if !is_explained {
             self.health(server);
+        }
+        let problems = self.state.map(|server| server.problems.clone());
+        for problem in problems.unwrap_or_default() {
+            self.warning(
+                problem,
+                "correct the server's definitions, or its `overrides` in switchboard.json",
+            );
         }
         if self.findings.is_empty() {
             let mut state = self

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use switchboard_client_configs::{
-    Client, Error, ErrorKind, GatewayEntry, plan_connect, plan_disconnect,
+    Client, Error, ErrorKind, GatewayEntry, HttpEntry, plan_connect, plan_disconnect, state,
 };
 
 use super::{Machine, gateway, text};
@@ -180,8 +180,9 @@ fn every_client_reads_back_its_new_file() {
             machine.apply(&plan);
             let found = &switchboard_client_configs::read(client, &machine.dirs).unwrap()[0];
             assert!(found.servers.is_empty());
+            let skipped: Vec<_> = found.skipped.iter().map(ToString::to_string).collect();
             assert_eq!(
-                found.notes,
+                skipped,
                 ["`switchboard` is skipped: it is the gateway itself"],
                 "{client}"
             );
@@ -372,5 +373,49 @@ fn disconnect_keeps_comments_and_braces() {
         let machine = Machine::new();
         machine.write(Client::Cursor, &before.replace("ENTRY", entry));
         assert_eq!(machine.disconnect(Client::Cursor).after, after);
+    }
+}
+
+#[test]
+fn every_client_but_one_connects_over_http() {
+    let url = "http://127.0.0.1:7777/mcp";
+    let http = Some(HttpEntry {
+        url: url.to_owned(),
+        token: "swb_0_secret".to_owned(),
+    });
+    let entry = GatewayEntry { http, ..gateway() };
+    for client in Client::ALL {
+        let machine = Machine::new();
+        let before = if client == Client::Codex { "" } else { "{}\n" };
+        machine.write(client, before);
+        let plan = match plan_connect(client, &machine.dirs, &entry) {
+            Ok(plan) => plan,
+            Err(error) => {
+                assert_eq!(client, Client::ClaudeDesktop, "{error}");
+                continue;
+            }
+        };
+        assert!(plan.after.contains(url), "{client}: {}", plan.after);
+        assert!(!format!("{plan:?}").contains("args: [\"stdio\""));
+        machine.apply(&plan);
+        let state = state(client, &machine.dirs, &entry).unwrap();
+        let connection = state.connection.unwrap();
+        assert_eq!(connection.token(), Some("swb_0_secret"), "{}", plan.after);
+        assert!(!format!("{connection:?}").contains("swb_"));
+
+        // A client keeps the token that it has.
+        let other = GatewayEntry {
+            http: Some(HttpEntry {
+                url: url.to_owned(),
+                token: "swb_1_other".to_owned(),
+            }),
+            ..gateway()
+        };
+        let again = plan_connect(client, &machine.dirs, &other).unwrap();
+        assert!(!again.changed, "{client}: {}", again.diff);
+        let pipe = plan_connect(client, &machine.dirs, &gateway()).unwrap_err();
+        assert_eq!(pipe.kind(), ErrorKind::Conflict, "{client}: {pipe}");
+        let back = plan_disconnect(client, &machine.dirs, &gateway()).unwrap();
+        assert!(back.changed && !back.after.contains("swb_"), "{client}");
     }
 }

@@ -1,7 +1,7 @@
 //! Malformed and hostile files.
 
 use proptest::prelude::*;
-use switchboard_client_configs::{Client, Error, ErrorKind, plan_connect, read, read_file};
+use switchboard_client_configs::{Client, Error, ErrorKind, plan_connect, read, read_file, state};
 
 use super::{Machine, gateway, text};
 
@@ -125,7 +125,7 @@ fn odd_entries_are_skipped_with_a_note() {
             "ok": {"command": "x", "args": "not a list", "env": [], "cwd": 3, "timeout": 1e999, "tools": {"": null}}
         }}"#,
     );
-    assert_eq!(found.notes.len(), 8, "{:?}", found.notes);
+    assert_eq!(found.skipped.len(), 8, "{:?}", found.skipped);
     assert_eq!(found.servers.len(), 1);
     assert_eq!(found.servers[0].entry, serde_json::json!({"command": "x"}));
 }
@@ -147,7 +147,11 @@ proptest! {
         for client in [Client::Cursor, Client::OpenCode, Client::Codex] {
             machine.write(client, &text);
             let _ = read(client, &machine.dirs);
-            let _ = plan_connect(client, &machine.dirs, &gateway());
+            let _ = state(client, &machine.dirs, &gateway());
+            if let Ok(mut plan) = plan_connect(client, &machine.dirs, &gateway()) {
+                let found = plan.servers(&machine.dirs).unwrap();
+                plan.remove(&found.servers.iter().collect::<Vec<_>>()).unwrap();
+            }
             let _ = read_file(&machine.file(client), &machine.dirs);
         }
     }

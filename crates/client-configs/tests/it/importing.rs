@@ -23,7 +23,9 @@ fn check(client: Client, text: &str, expected: &[(&str, Value)]) -> Vec<String> 
         assert!(taken.is_ok(), "{}: {taken:?}", server.name);
     }
     let told = found.servers.iter().flat_map(|server| &server.notes);
-    told.chain(&found.notes).cloned().collect()
+    let told = told.chain(&found.notes).cloned();
+    told.chain(found.skipped.iter().map(ToString::to_string))
+        .collect()
 }
 
 #[test]
@@ -96,9 +98,9 @@ fn claude_code_with_its_projects() {
             "old": {"type": "sse", "url": "${BASE:-https://x}/sse"}
           },
           "projects": {
-            "/a": {"mcpServers": {"db": {"type": "stdio", "command": "db", "args": [], "env": {}}}},
+            "/a": {"mcpServers": {"db": {"type": "stdio", "command": "db", "args": ["--dir=/a/x", "/ab"], "env": {}}}},
             "/b": {"mcpServers": {
-              "db": {"type": "stdio", "command": "db", "args": [], "env": {}},
+              "db": {"type": "stdio", "command": "db", "args": ["--dir=/b/x", "/ab"], "env": {}},
               "old": {"command": "mine"}
             }},
             "/c": {"allowedTools": []}
@@ -110,14 +112,19 @@ fn claude_code_with_its_projects() {
                 json!({"url": "https://x/mcp", "headers": {"Authorization": "Bearer ${env:TOKEN}"}, "requestTimeoutMs": 5000}),
             ),
             ("old", json!({"url": "${env:BASE}/sse", "type": "sse"})),
-            ("db", json!({"command": "db"})),
-            ("old-2", json!({"command": "mine"})),
+            (
+                "db",
+                json!({"command": "db", "args": ["--dir=${project}/x", "/ab"], "share": "project"}),
+            ),
+            ("old-2", json!({"command": "mine", "share": "project"})),
         ],
     );
     assert_eq!(notes.len(), 3, "{notes:?}");
     assert!(notes[0].contains("`https://x`"), "{notes:?}");
-    assert_eq!(notes[1], "it was configured only for the project /a");
-    assert_eq!(notes[2], "it was configured only for the project /b");
+    for (note, project) in notes[1..].iter().zip(["/a", "/b"]) {
+        let words = format!("it was configured only for the project {project}; ");
+        assert!(note.starts_with(&words), "{note}");
+    }
 }
 
 #[test]
@@ -131,7 +138,7 @@ fn cursor() {
         &[
             (
                 "a",
-                json!({"command": "${env:HOME}/bin/a", "args": ["$${workspaceFolder}"]}),
+                json!({"command": "${env:HOME}/bin/a", "args": ["${project}"]}),
             ),
             (
                 "b",
@@ -139,7 +146,7 @@ fn cursor() {
             ),
         ],
     );
-    assert_eq!(notes.len(), 4, "{notes:?}");
+    assert_eq!(notes.len(), 3, "{notes:?}");
     assert!(notes.contains(&"skipped the unsupported key `autoApprove`".to_owned()));
 }
 
@@ -450,7 +457,10 @@ fn format_is_detected_from_the_content() {
         let found = machine.found(name, &text);
         assert_eq!(found.client, client, "{name}");
         assert_eq!(found.servers[0].name, "a", "{name}");
-        assert_eq!(found.servers[0].entry, json!({"command": "x"}), "{name}");
+        let entry = &found.servers[0].entry;
+        assert_eq!(entry["command"], "x", "{name}");
+        let is_of_project = entry["share"] == "project";
+        assert_eq!(is_of_project, found.is_project, "{name}");
     }
 }
 

@@ -10,6 +10,7 @@ mod backups;
 mod connecting;
 mod hostile;
 mod importing;
+mod moving;
 mod places;
 mod surroundings;
 

@@ -116,6 +116,25 @@ pub(crate) const SERVER: Keys = Keys {
              revision. By default, a server that supports 2026-07-28 and an older revision is \
              called in the revision of each client.",
         ),
+        key(
+            "share",
+            Shape::Choice(&["auto", "all", "project", "client"]),
+            r#""auto""#,
+            "The callers that share a process of the server: \"all\": all of them; \"project\": the \
+             clients that work in one directory; \"client\": none, each client has its own; \
+             \"auto\": \"client\" if the entry contains ${client}, \"project\" if it contains \
+             ${project} or ${project.name}, \"client\" for well-known servers that keep state for \
+             each conversation, such as browsers, and for servers that have asked a client during a \
+             call over a pipe, and \"all\" for others.",
+        ),
+        key(
+            "maxInstances",
+            Shape::Whole { min: 1, max: 256 },
+            "8",
+            "The maximum number of processes of the server at the same time, unless all callers \
+             share one. Beyond that, the process that has been idle longest is stopped; if none is \
+             idle, the call fails.",
+        ),
         bare(
             "start",
             Shape::Choice(&["lazy", "eager"]),
@@ -208,6 +227,13 @@ pub(crate) const SERVER: Keys = Keys {
              `allow`. By default, all tools.",
         ),
         bare(
+            "overrides",
+            Shape::Entries("override", &OVERRIDE),
+            "Changes to the tools of the server, by the server's own names. Clients see and call a \
+             tool only as it is changed. Patterns, in `tools` and elsewhere, match a tool by its \
+             own name and by its new one.",
+        ),
+        bare(
             "approve",
             Shape::Choice(&["never", "destructive", "writes", "all"]),
             "The calls that need approval if no rule matches: \"never\": none; \"destructive\": \
@@ -264,6 +290,9 @@ pub(crate) const SERVER: Keys = Keys {
         ("autoStart", "start"),
         ("startOnLaunch", "start"),
         ("lazy", "start"),
+        ("shared", "share"),
+        ("sharing", "share"),
+        ("instances", "maxInstances"),
         ("idleTimeout", "idleStopSeconds"),
         ("timeoutMs", "requestTimeoutMs"),
         ("startupTimeout", "initTimeoutMs"),
@@ -273,6 +302,7 @@ pub(crate) const SERVER: Keys = Keys {
         ("maxConcurrency", "maxInFlight"),
         ("allowedTools", "tools"),
         ("enabledTools", "tools"),
+        ("toolOverrides", "overrides"),
     ],
     one_of: &[WAYS],
 };
@@ -312,6 +342,100 @@ const TOOLS: Keys = Keys {
         ("only", "allow"),
         ("exclude", "deny"),
         ("block", "deny"),
+    ],
+    one_of: &[],
+};
+
+const OVERRIDE: Keys = Keys {
+    all: &[
+        bare(
+            "name",
+            Shape::Text,
+            "The new name of the tool: at most 64 letters, digits, `_`, `-` and `.`.",
+        ),
+        bare(
+            "description",
+            Shape::Text,
+            "The description that clients see. By default, the server's.",
+        ),
+        bare(
+            "annotations",
+            Shape::Object(&ANNOTATIONS),
+            "Annotations that replace the server's. Approvals believe them, unlike the server's, \
+             even if the name of the tool contradicts them.",
+        ),
+        bare(
+            "arguments",
+            Shape::Entries("argument", &ARGUMENT),
+            "Arguments that clients neither see nor set, by name. A call that sets one fails.",
+        ),
+        key(
+            "hidden",
+            Shape::Flag,
+            "false",
+            "If true, clients do not see the tool.",
+        ),
+    ],
+    meant: &[
+        ("rename", "name"),
+        ("as", "name"),
+        ("title", "annotations"),
+        ("args", "arguments"),
+        ("parameters", "arguments"),
+        ("hide", "hidden"),
+        ("disabled", "hidden"),
+    ],
+    one_of: &[],
+};
+
+const ANNOTATIONS: Keys = Keys {
+    all: &[
+        bare("title", Shape::Text, "The title for people."),
+        bare("readOnlyHint", Shape::Flag, "The tool changes nothing."),
+        bare(
+            "destructiveHint",
+            Shape::Flag,
+            "The tool may destroy existing data.",
+        ),
+        bare(
+            "idempotentHint",
+            Shape::Flag,
+            "A repeated call has no further effect.",
+        ),
+        bare(
+            "openWorldHint",
+            Shape::Flag,
+            "The tool reaches beyond the server.",
+        ),
+    ],
+    meant: &[
+        ("readOnly", "readOnlyHint"),
+        ("destructive", "destructiveHint"),
+        ("idempotent", "idempotentHint"),
+        ("openWorld", "openWorldHint"),
+    ],
+    one_of: &[],
+};
+
+const ARGUMENT: Keys = Keys {
+    all: &[
+        bare(
+            "value",
+            Shape::Anything,
+            "The value in every call. It is sent as it is written; ${env:NAME} and ${secret:NAME} \
+             are not replaced.",
+        ),
+        bare(
+            "hidden",
+            Shape::Flag,
+            "true, if no call has the argument. An argument with a `value` is hidden, too.",
+        ),
+    ],
+    meant: &[
+        ("fixed", "value"),
+        ("const", "value"),
+        ("default", "value"),
+        ("hide", "hidden"),
     ],
     one_of: &[],
 };

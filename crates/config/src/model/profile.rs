@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use switchboard_text::glob::stars_match;
+use switchboard_text::glob::stars_match_joined;
 
 use super::{Guard, View};
 use crate::filter::is_listed;
@@ -20,6 +20,8 @@ pub struct Profile {
     pub view: Option<View>,
     /// The calls that need approval, if more than elsewhere.
     pub approvals: Option<Guard>,
+    /// The namespace of the memory that it is confined to.
+    pub memory_namespace: Option<String>,
 }
 
 /// A pattern such as `github:get_*`: `*` matches any characters.
@@ -48,28 +50,26 @@ impl Profile {
         servers.is_none_or(|servers| is_listed(servers, server))
     }
 
-    /// Tests if it includes a tool, by the server's own name for it.
-    pub fn permits_tool(&self, server: &str, tool: &str) -> bool {
-        let name = full(server, tool);
+    /// Tests if it includes a tool. Patterns match its own name and its new one, if it has one.
+    pub fn permits_tool(&self, server: &str, tool: &str, new_name: Option<&str>) -> bool {
+        let lists = |patterns: &[ToolPattern]| {
+            matches(patterns, server, tool)
+                || new_name.is_some_and(|name| matches(patterns, server, name))
+        };
         let allow = self.allow.as_deref();
-        self.permits_server(server)
-            && allow.is_none_or(|allow| matches(allow, &name))
-            && !matches(&self.deny, &name)
+        self.permits_server(server) && allow.is_none_or(lists) && !lists(&self.deny)
     }
 
     /// Tests if `deny` leaves a tool out.
     pub fn denies(&self, server: &str, tool: &str) -> bool {
-        matches(&self.deny, &full(server, tool))
+        matches(&self.deny, server, tool)
     }
 }
 
-/// The name that patterns match. They match it as a whole, because both parts may contain colons.
-fn full(server: &str, tool: &str) -> String {
-    format!("{server}:{tool}")
-}
-
-fn matches(patterns: &[ToolPattern], name: &str) -> bool {
-    patterns.iter().any(|one| stars_match(&one.0, name))
+/// Tests if a pattern matches `server:tool`, as a whole, because both parts may contain colons.
+fn matches(patterns: &[ToolPattern], server: &str, tool: &str) -> bool {
+    let mut patterns = patterns.iter();
+    patterns.any(|one| stars_match_joined(&one.0, [server, ":", tool]))
 }
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn empty_profile_permits_everything() {
         let all = Profile::default();
-        assert!(all.permits_server("a") && all.permits_tool("a", "b"));
+        assert!(all.permits_server("a") && all.permits_tool("a", "b", None));
     }
 
     #[test]
@@ -95,8 +95,8 @@ mod tests {
             servers: Some(vec!["git*".to_owned(), "jira".to_owned()]),
             ..Profile::default()
         };
-        assert!(profile.permits_tool("github", "x") && profile.permits_server("jira"));
-        assert!(!profile.permits_tool("files", "x") && !profile.permits_server("jira2"));
+        assert!(profile.permits_tool("github", "x", None) && profile.permits_server("jira"));
+        assert!(!profile.permits_tool("files", "x", None) && !profile.permits_server("jira2"));
     }
 
     #[test]
@@ -114,12 +114,14 @@ mod tests {
             ("github", "GET_issue", false),
         ] {
             assert_eq!(
-                profile.permits_tool(server, tool),
+                profile.permits_tool(server, tool, None),
                 permits,
                 "{server}:{tool}"
             );
         }
         assert!(profile.permits_server("files"));
+        assert!(profile.permits_tool("jira", "old", Some("list")));
+        assert!(!profile.permits_tool("jira", "list", Some("a_secret")));
     }
 
     #[test]

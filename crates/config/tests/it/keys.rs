@@ -14,12 +14,15 @@ const SAMPLES: &[(&str, &str)] = &[
     ("listen", r#""127.0.0.1:1""#),
     ("view", r#""direct""#),
     ("mcpServers", r#"{"new": {"command": "x"}}"#),
+    ("clients", r#"{"new": {"view": "direct"}}"#),
+    ("clients.*.view", r#""direct""#),
     ("profiles", r#"{"new": {"servers": ["s"]}}"#),
     ("profiles.*.servers", r#"["other"]"#),
     ("profiles.*.tools.allow", r#"["other:*"]"#),
     ("profiles.*.tools.deny", r#"["other:*"]"#),
     ("profiles.*.view", r#""direct""#),
     ("profiles.*.approvals", r#""all""#),
+    ("profiles.*.memory.namespace", r#""other""#),
     ("waitTimeoutMs", "1"),
     ("approvals.shortTimeoutMs", "1"),
     ("approvals.longTimeoutMs", "1"),
@@ -82,6 +85,8 @@ const SAMPLES: &[(&str, &str)] = &[
     ("mcpServers.*.enabled", "false"),
     ("mcpServers.*.disabled", "true"),
     ("mcpServers.*.revision", r#""2025-11-25""#),
+    ("mcpServers.*.share", r#""client""#),
+    ("mcpServers.*.maxInstances", "1"),
     ("mcpServers.*.start", r#""eager""#),
     ("mcpServers.*.idleStopSeconds", "0"),
     ("mcpServers.*.requestTimeoutMs", "1"),
@@ -97,6 +102,27 @@ const SAMPLES: &[(&str, &str)] = &[
     ("mcpServers.*.includeTools", r#"["other"]"#),
     ("mcpServers.*.excludeTools", r#"["other"]"#),
     ("mcpServers.*.disabledTools", r#"["other"]"#),
+    ("mcpServers.*.overrides", r#"{"other": {"hidden": true}}"#),
+    ("mcpServers.*.overrides.*.name", r#""other""#),
+    ("mcpServers.*.overrides.*.description", r#""other""#),
+    ("mcpServers.*.overrides.*.hidden", "true"),
+    ("mcpServers.*.overrides.*.annotations.title", r#""other""#),
+    ("mcpServers.*.overrides.*.annotations.readOnlyHint", "true"),
+    (
+        "mcpServers.*.overrides.*.annotations.destructiveHint",
+        "true",
+    ),
+    (
+        "mcpServers.*.overrides.*.annotations.idempotentHint",
+        "true",
+    ),
+    ("mcpServers.*.overrides.*.annotations.openWorldHint", "true"),
+    (
+        "mcpServers.*.overrides.*.arguments",
+        r#"{"other": {"value": 1}}"#,
+    ),
+    ("mcpServers.*.overrides.*.arguments.*.value", "null"),
+    ("mcpServers.*.overrides.*.arguments.*.hidden", "true"),
     ("mcpServers.*.trust", r#""ask""#),
     ("mcpServers.*.maxResultBytes", "2000"),
     ("mcpServers.*.maxResultTokens", "2000"),
@@ -119,7 +145,7 @@ fn bases() -> [Value; 3] {
         })
     };
     [
-        base(json!({"command": "a"})),
+        base(json!({"command": "a", "overrides": {"s": {"description": "a"}}})),
         base(json!({"url": "http://a"})),
         base(json!({"image": "a"})),
     ]
@@ -227,7 +253,9 @@ fn documented_defaults_are_correct() {
             continue;
         };
         let mut fitting = 0;
-        for base in bases() {
+        let has =
+            |base: &Value| !path.contains("overrides.") || base.to_string().contains("overrides");
+        for base in bases().into_iter().filter(has) {
             let Some(mut with) = read(&set(&base, &path, default)) else {
                 continue;
             };

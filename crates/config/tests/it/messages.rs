@@ -516,3 +516,53 @@ fn pasted_secrets_are_not_quoted() {
         assert!(!shown.contains(&token[8..30]), "{shown}");
     }
 }
+
+#[test]
+fn overrides() {
+    check_entry(
+        r#"{"command": "x", "overrides": {"a": {"name": "c"}, "b": {"name": "c"}}}"#,
+        &[
+            "2:59: the overrides of \"a\" and \"b\" have the same name, \"c\" (change the \"name\" of one of them)",
+        ],
+    );
+    check_entry(
+        r#"{"command": "x", "overrides": {"a": {"name": "b"}, "b": {"description": "x"}}}"#,
+        &[
+            "2:59: the overrides of \"a\" and \"b\" have the same name, \"b\" (change the \"name\" of one of them)",
+        ],
+    );
+    check_entry(
+        r#"{"command": "x", "overrides": {"a": {"name": "b"}, "b": {"hidden": true}}}"#,
+        &[],
+    );
+    check_entry(
+        r#"{"command": "x", "overrides": {"a": {"name": "b c"}, "b": 1}}"#,
+        &[
+            "2:45: \"b c\" is not a valid tool name (use at most 64 letters, digits, \"_\", \"-\" and \".\")",
+            "2:66: the override \"b\" must be an object, not a number",
+        ],
+    );
+    check_entry(
+        r#"{"command": "x", "overrides": {"a": {"arguments": {"r": {}, "s": {"fixed": 1}}}}}"#,
+        &[
+            "2:59: the override of the argument \"r\" is empty (set its \"value\", or \"hidden\" to true)",
+            "2:74: unknown key \"fixed\" (did you mean \"value\"?)",
+        ],
+    );
+    check(
+        r#"{"profiles": {"p": {"memory": {"namespace": " "}}}}"#,
+        &["1:32: \"namespace\" is empty (name a namespace, such as \"work\")"],
+    );
+    check(
+        r#"{"mcpServers": {"memory": {"command": "x"}}, "profiles": {"p": {"memory": {"namespace": "a"}}}}"#,
+        &[
+            "1:76: \"namespace\" has no effect: the server \"memory\" replaces the built-in memory (rename that server, or remove this key)",
+        ],
+    );
+    check_entry(
+        r#"{"command": "x", "overrides": {"a": {"annotations": {"readOnlyHint": true, "destructiveHint": true}}}}"#,
+        &[
+            "2:45: \"readOnlyHint\" and \"destructiveHint\" contradict each other (keep one of them)",
+        ],
+    );
+}

@@ -132,12 +132,12 @@ fn unit_of_timeout_depends_on_its_size() {
 #[test]
 fn lists_of_tools() {
     let tools = |text: &str| server(&format!(r#"{{"command": "a", {text}}}"#)).tools;
-    assert!(tools(r#""tools": ["*"]"#).permits("x"));
-    assert!(!tools(r#""tools": ["a*"]"#).permits("x"));
-    assert!(!tools(r#""includeTools": ["a"]"#).permits("b"));
+    assert!(tools(r#""tools": ["*"]"#).permits("x", None));
+    assert!(!tools(r#""tools": ["a*"]"#).permits("x", None));
+    assert!(!tools(r#""includeTools": ["a"]"#).permits("b", None));
     let both = tools(r#""excludeTools": ["a"], "disabledTools": ["b"], "tools": {"deny": ["c"]}"#);
-    assert!(both.permits("d"));
+    assert!(both.permits("d", None));
     for hidden in ["a", "b", "c"] {
-        assert!(!both.permits(hidden), "{hidden}");
+        assert!(!both.permits(hidden, None), "{hidden}");
     }
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use switchboard_config::{CommandLine, Inherit, ResolveError, Server, Transport};
+use switchboard_config::{CommandLine, Inherit, Occasion, ResolveError, Server, Transport};
 use switchboard_test_support::left_out::{Lack, lacks};
 
 use super::{config, server};
@@ -31,7 +31,7 @@ fn env(name: &str) -> Option<OsString> {
 }
 
 fn resolve(server: &Server, secrets: &Path) -> Result<Server, ResolveError> {
-    let resolved = server.resolve("s", secrets, &env)?;
+    let resolved = server.resolve("s", &Occasion::default(), secrets, &env)?;
     Ok(resolved.value)
 }
 

@@ -238,7 +238,12 @@ pub(crate) const fn guard_of(wanted: Wanted) -> Guard {
 /// The annotations of a tool. They are the server's claims and cannot be relied upon.
 pub fn hints(definition: Option<&Raw>) -> Hints {
     let said = definition.and_then(|tool| tool.member("annotations"));
-    let hint = |name: &str| said.as_ref()?.member(name)?.read().ok();
+    said.as_ref().map(hints_in).unwrap_or_default()
+}
+
+/// The hints in an object of annotations.
+pub(crate) fn hints_in(annotations: &Raw) -> Hints {
+    let hint = |name: &str| annotations.member(name)?.read().ok();
     Hints {
         read_only: hint("readOnlyHint"),
         destructive: hint("destructiveHint"),

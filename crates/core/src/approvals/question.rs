@@ -83,7 +83,7 @@ impl About {
 
     /// The folder that the client works in.
     fn project(&self) -> Option<&str> {
-        self.caller.as_ref()?.project.as_deref()
+        self.caller.as_ref()?.project().map(|project| &**project)
     }
 
     /// A request to approve a tool call.

@@ -5,6 +5,7 @@
 //! brings back. It can be used once, by the same principal, for the same request.
 
 use std::{
+    borrow::Cow,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -12,7 +13,7 @@ use std::{
 use switchboard_approvals::{
     Ask, Outcome,
     broker::REQUEST_BYTES,
-    rules::{Action, Case, Guard, Kind, Verdict},
+    rules::{Action, Case, Guard, Hints, Kind, Verdict},
 };
 use switchboard_base::{
     audit::Event,
@@ -22,6 +23,7 @@ use switchboard_base::{
     scrub,
 };
 use switchboard_client::{InputRequired, Raw};
+use switchboard_outbound::overrides;
 use switchboard_wire::{Era, RawError, method};
 
 use super::{
@@ -31,7 +33,10 @@ use super::{
     input_requests::{unclear, with_result_links},
 };
 use crate::{
-    approvals::{policy::hints, question::About},
+    approvals::{
+        policy::{hints, hints_in},
+        question::About,
+    },
     core::Core,
     suspended::refused,
 };
@@ -77,9 +82,9 @@ impl CallContext<'_> {
             }
             // An older server issues no states, so no party issued this one. Refuse it without
             // asking a person.
-            let live = self.upstream.live();
+            let live = self.instance.live();
             let is_older = live.is_some_and(|live| live.era() == Era::Legacy);
-            if is_older && !self.upstream.may_speak(Era::Modern) {
+            if is_older && !self.instance.may_speak(Era::Modern) {
                 return Err(Error::Refused(refused()));
             }
         }
@@ -100,15 +105,16 @@ impl CallContext<'_> {
 
     async fn judged(&self, kind: Kind, mut pass: Pass, record: &mut Record) -> Result<Pass, Error> {
         let (server, name) = (&self.upstream.name, &self.outgoing.name);
+        let shown = self.outgoing.shown_name();
         let done = self.done(kind);
         let unasked = |why: &str| Error::Unasked {
             server: Arc::clone(server),
-            tool: Arc::clone(name),
+            tool: Arc::clone(&shown),
             done,
             why: why.into(),
             allow: None,
         };
-        until_rules_are_known(self.core, server, name, done).await?;
+        until_rules_are_known(self.core, server, &shown, done).await?;
         let completes = self.outgoing.method == method::COMPLETE;
         let (subject, arguments) = self.subject(kind, pass.params.as_ref());
         let definition = match kind {
@@ -121,11 +127,8 @@ impl CallContext<'_> {
             annotations: hints(definition.as_ref()),
             ..case(self.core, self.caller, server, &subject)
         };
-        let verdict = self
-            .core
-            .approvals
-            .policy()
-            .judge(&case, self.core.approvals.now());
+        let approvals = &self.core.approvals;
+        let verdict = approvals.policy().judge(&case, approvals.now());
         match verdict.action {
             Action::Allow => return Ok(pass),
             Action::Deny => {
@@ -139,7 +142,7 @@ impl CallContext<'_> {
                 );
                 return Err(Error::Denied {
                     server: Arc::clone(server),
-                    tool: Arc::clone(name),
+                    tool: Arc::clone(&shown),
                     done,
                     why: verdict.why.into(),
                 });
@@ -147,7 +150,7 @@ impl CallContext<'_> {
             Action::Ask if completes => {
                 return Err(Error::Unasked {
                     server: Arc::clone(server),
-                    tool: Arc::clone(name),
+                    tool: Arc::clone(&shown),
                     done,
                     why: "completions cannot ask for approval".into(),
                     allow: Some(format!("allow {kind} {server}:{name}").into()),
@@ -167,7 +170,7 @@ impl CallContext<'_> {
             biased;
             outcome = person.ask(ask) => outcome,
             // The server was removed from the configuration.
-            () = self.upstream.ended() => return Err(self.upstream.not_connected()),
+            () = self.instance.ended() => return Err(self.upstream.not_connected()),
         };
         record.end_wait();
         match outcome {
@@ -175,6 +178,9 @@ impl CallContext<'_> {
                 pass.asked = true;
                 let edited = edited.and_then(|edited| edited.member("arguments"));
                 if let Some(arguments) = edited {
+                    for changes in &self.outgoing.changes {
+                        overrides::check(changes, &arguments)?;
+                    }
                     pass.params = with_arguments(pass.params.as_ref(), &arguments)?;
                     // A person decides once per call, so this is the first value.
                     let _ = self.edited.set(arguments.clone());
@@ -184,13 +190,13 @@ impl CallContext<'_> {
             }
             Outcome::Rejected(reason) => Err(Error::Rejected {
                 server: Arc::clone(server),
-                tool: Arc::clone(name),
+                tool: Arc::clone(&shown),
                 done,
                 reason,
             }),
             Outcome::TimedOut(after) => Err(Error::Unanswered {
                 server: Arc::clone(server),
-                tool: Arc::clone(name),
+                tool: Arc::clone(&shown),
                 done,
                 after: Duration::from_millis(after),
             }),
@@ -231,7 +237,8 @@ impl CallContext<'_> {
         // Rules match names, so a tool that the server accepts without listing it would escape
         // them.
         definition.map(|tool| tool.raw().clone()).ok_or_else(|| {
-            let message = format!("server `{server}` offers no tool `{}`", cut(tool));
+            let shown = self.outgoing.shown_name();
+            let message = format!("server `{server}` offers no tool `{}`", cut(&shown));
             Error::invalid_params(message)
         })
     }
@@ -263,7 +270,7 @@ impl CallContext<'_> {
     ) -> Result<Ask, Error> {
         let unasked = |why: &str| Error::Unasked {
             server: Arc::clone(&self.upstream.name),
-            tool: Arc::clone(&self.outgoing.name),
+            tool: self.outgoing.shown_name(),
             done: self.done(kind),
             why: why.into(),
             allow: None,
@@ -293,7 +300,7 @@ impl CallContext<'_> {
         }
         let until = Instant::now() + self.upstream.request_timeout();
         let era = Some(self.outgoing.guest.era());
-        let offered = self.upstream.offered(until, era);
+        let offered = self.upstream.offered(Some(self.caller), until, era);
         // Boxed, like every path that few calls take.
         Box::pin(self.while_starting(offered)).await.map(drop)
     }
@@ -485,7 +492,8 @@ pub async fn may_watch(
 /// Tests if a client that watches a resource may be notified that this one, possibly a part of it,
 /// has changed.
 pub(crate) fn may_hear(core: &Core, caller: &Caller, server: &str, uri: &str) -> bool {
-    core.permits_server(caller.realm, server)
+    let scope = core.scopes.of(caller.realm);
+    scope.is_ok_and(|scope| scope.permits(switchboard_catalog::Kind::Resource, server, uri))
         && (is_quiet(core, caller, Kind::Resource)
             || judged_resource(core, caller, server, uri).action == Action::Allow)
 }
@@ -554,17 +562,33 @@ fn guard(core: &Core, caller: &Caller) -> Guard {
     scope.map_or(Guard::All, |scope| scope.guard())
 }
 
+/// A tool as its owner has changed it: its new name and annotations.
+pub fn overridden(core: &Core, server: &str, tool: &str) -> (Option<String>, Hints) {
+    let upstream = core.upstream(server);
+    let settings = upstream.as_ref().map(|upstream| upstream.settings());
+    let changes = settings.as_ref().and_then(|of| of.overrides.get(tool));
+    let Some(changes) = changes else {
+        return (None, Hints::default());
+    };
+    let annotations = changes.annotations.as_ref();
+    let hints = annotations.map(hints_in).unwrap_or_default();
+    (changes.name.clone(), hints)
+}
+
 pub(super) fn case<'a>(
     core: &Core,
     caller: &'a Caller,
     server: &'a str,
     name: &'a str,
 ) -> Case<'a> {
+    let (new_name, overridden) = overridden(core, server, name);
     Case {
+        new_name: new_name.map(Cow::Owned),
+        overridden,
         guard: guard(core, caller),
         client: &caller.client,
         session: caller.session(),
-        project: caller.project.as_deref(),
+        project: caller.project().map(|project| &**project),
         ..Case::tool_call(server, name)
     }
 }

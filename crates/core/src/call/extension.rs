@@ -11,12 +11,20 @@ use switchboard_base::{
 };
 use switchboard_catalog::Kind as Item;
 use switchboard_client::Raw;
+use switchboard_config::Overrides;
 use switchboard_outbound::upstream::Upstream;
 use switchboard_wire::Era;
 
 use super::CallContext;
 use super::approval::{case, is_quiet, judged_resource, record_denied, until_rules_are_known};
 use crate::{approvals::policy::hints, core::Core};
+
+/// Tests if a tool has another name or fewer arguments for clients. The gateway cannot complete the arguments of a
+/// method that it does not know.
+fn is_changed(overrides: &Overrides, tool: &str) -> bool {
+    let changes = overrides.get(tool);
+    changes.is_some_and(|changes| changes.name.is_some() || !changes.arguments.is_empty())
+}
 
 /// Checks that a client may send this to a server.
 ///
@@ -38,16 +46,18 @@ pub(crate) async fn may_pass(
     let scope = core.scopes.of(caller.realm)?;
     core.may_use(&scope, upstream, None)?;
     let plain = plain(method);
-    let tools = &upstream.settings().tools;
-    let permits = tools.permits(method) && scope.permits(Item::Tool, server, method);
-    if !permits || tools.denies(&plain) || scope.denies(server, &plain) {
+    let settings = upstream.settings();
+    let permits = settings.shows_tool(method) && scope.permits(Item::Tool, server, method);
+    let denies = settings.tools.denies(&plain) || scope.denies(server, &plain);
+    if !permits || denies || scope.is_confined_in(server) {
         return Err(Error::method_not_found(method));
     }
     let named = Named::read(params)?;
     if let Some(uri) = &named.uri {
         core.may_use(&scope, upstream, Some((Item::Resource, uri)))?;
     }
-    if let Some(name) = named.name.as_deref().filter(|_| scope.selects_tools()) {
+    let hides_some = scope.selects_tools() || !settings.overrides.is_empty();
+    if let Some(name) = named.name.as_deref().filter(|_| hides_some) {
         // The server's own answer would tell a missing name from a hidden one.
         let catalog = scope.catalog(live_catalog);
         let part = catalog.server(server);
@@ -61,8 +71,10 @@ pub(crate) async fn may_pass(
         let Some(name) = &named.name else { break };
         // A server may ignore letter case.
         for known in live_catalog.offered_as(server, kind, name) {
-            if !live_catalog.lists(server, kind, &known) || !scope.permits(kind, server, &known) {
-                // Held back, or hidden by the settings or the profile.
+            let is_changed = kind == Item::Tool && is_changed(&settings.overrides, &known);
+            let is_seen = live_catalog.lists(server, kind, &known);
+            if is_changed || !is_seen || !scope.permits(kind, server, &known) {
+                // Held back, hidden by the settings or the profile, or not to be called like this.
                 return Err(nothing_named(server, name));
             }
             items.push((kind, known));

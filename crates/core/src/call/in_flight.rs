@@ -19,7 +19,7 @@ use switchboard_outbound::{
     limiter::Permit,
     live::Live,
     questions::{CallQuestions, Question},
-    upstream::Upstream,
+    upstream::{Lease, Upstream},
 };
 use switchboard_wire::{Era, Name, RawError, code, meta, method};
 use tokio::{
@@ -40,6 +40,8 @@ use crate::relay::Relay;
 #[derive(Debug)]
 pub(crate) struct InFlight {
     upstream: Arc<Upstream>,
+    /// Keeps the instance from making room for another.
+    _instance: Lease,
     live: Arc<Live>,
     call: Sent,
     wants: Wants,
@@ -121,11 +123,12 @@ impl InFlight {
         let CallContext {
             outgoing,
             upstream,
+            instance,
             core,
             ..
         } = context;
         let patience = upstream.request_timeout();
-        let questions = &upstream.questions;
+        let questions = &instance.questions;
         questions.note(context.caller.realm.principal);
         let questions = (live.era() == Era::Legacy)
             .then(|| questions.open(context.caller, context.tool(), context.capabilities()));
@@ -188,6 +191,7 @@ impl InFlight {
         };
         Self {
             upstream: Arc::clone(upstream),
+            _instance: instance.clone(),
             live: Arc::clone(live),
             call,
             wants,

@@ -1,5 +1,7 @@
 //! Rules for the questions of servers. A question is judged once, before the answerer is chosen.
 
+use std::borrow::Cow;
+
 use switchboard_approvals::rules::{Action, Case, Kind};
 use switchboard_base::caller::Caller;
 use switchboard_client::{ErrorObject, Raw};
@@ -7,7 +9,10 @@ use switchboard_config::Route;
 use switchboard_outbound::questions::Ruling;
 use switchboard_wire::{code, method};
 
-use super::{CallContext, approval::record_denied};
+use super::{
+    CallContext,
+    approval::{overridden, record_denied},
+};
 use crate::core::Core;
 
 /// Error code: a person or a rule rejected the question.
@@ -55,11 +60,13 @@ pub(crate) async fn judge(
     let empty = Raw::empty_object();
     let name = asker.tool.unwrap_or_default();
     let client = asker.caller.map_or("", |caller| &*caller.client);
+    let (new_name, _) = overridden(core, asker.server, name);
     let case = Case {
         kind,
+        new_name: new_name.map(Cow::Owned),
         client,
         session: asker.caller.map(Caller::session).unwrap_or_default(),
-        project: asker.caller.and_then(|caller| caller.project.as_deref()),
+        project: asker.caller.and_then(|caller| Some(&**caller.project()?)),
         arguments: Some(params.unwrap_or(&empty)),
         ..Case::tool_call(asker.server, name)
     };

@@ -91,6 +91,7 @@ pub(super) async fn carry(
         .map(|backchannel| ask_signal.backchannel(backchannel, backchannel.reason()));
     let (guest, view) = (outgoing.guest.clone(), outgoing.view.clone());
     let (method, name) = (outgoing.method.clone(), Arc::clone(&outgoing.name));
+    let (changes, permitted) = (outgoing.changes.clone(), outgoing.permitted.clone());
     let call = {
         let (core, caller) = (Arc::clone(core), caller.clone());
         let (upstream, ask_signal) = (Arc::clone(upstream), Arc::clone(&ask_signal));
@@ -102,6 +103,8 @@ pub(super) async fn carry(
                 method,
                 name,
                 params,
+                changes,
+                permitted,
                 ask_signal: Some(&ask_signal),
                 returns: comes_back,
             };

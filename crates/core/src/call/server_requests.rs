@@ -9,7 +9,7 @@ use std::{
 };
 
 use switchboard_base::{
-    caller::answers,
+    caller::{Caller, answers},
     extensions::{declares, is_foreign},
     tasks,
 };
@@ -24,27 +24,55 @@ use super::{
     human::{Answerer, Person},
     question_rules::{self, Asker},
 };
-use crate::core::Core;
+use crate::{core::Core, roots};
 
 /// The longest time that a client may take to list its roots, if no call waits for that.
 const ROOTS_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Has a request of a server answered, given the calls that were in flight when it was read.
-/// Dropping the future withdraws it.
-pub(crate) async fn answer(
-    core: &Arc<Core>,
-    questions: &Questions,
-    server: &Arc<str>,
-    asked: Asked,
-    under_way: UnderWay,
-) -> Result<Raw, ErrorObject> {
+/// A request of an instance of a server.
+pub(crate) struct Asking {
+    pub(crate) questions: Arc<Questions>,
+    pub(crate) server: Arc<str>,
+    /// The directory that the callers of the instance work in.
+    pub(crate) project: Option<Arc<str>>,
+    pub(crate) asked: Asked,
+    /// The calls that were in flight when it was read.
+    pub(crate) under_way: UnderWay,
+}
+
+impl Asking {
+    /// The answer if there is no client that can give one: the directory of the callers is known as a root.
+    fn without_client(&self) -> Result<Raw, ErrorObject> {
+        let is_for_roots = self.asked.method == method::ROOTS_LIST;
+        match self.project.as_ref().filter(|_| is_for_roots) {
+            Some(project) => Ok(roots::of_project(project)),
+            None => Err(unanswerable(&self.asked.method)),
+        }
+    }
+
+    /// The answer if several clients could be meant.
+    fn without_one_client(&self) -> Result<Raw, ErrorObject> {
+        let Self { server, asked, .. } = self;
+        // All of them work in the same project.
+        if asked.method == method::ROOTS_LIST && self.project.is_some() {
+            return self.without_client();
+        }
+        tracing::warn!(%server, question = %asked.method, "Cannot tell which client a question is for.");
+        let message = "several clients use this server, and the request does not say which client it is for; ask again when fewer calls are in flight";
+        Err(ErrorObject::new(code::INTERNAL, message))
+    }
+}
+
+/// Has a request of a server answered. Dropping the future withdraws it.
+pub(crate) async fn answer(core: &Arc<Core>, asking: &Asking) -> Result<Raw, ErrorObject> {
+    let server = &asking.server;
     if core.live_catalog.permits(server, None).is_err() {
         let message =
             "this server is not approved yet, so the gateway answers none of its requests";
         return Err(ErrorObject::new(code::METHOD_NOT_FOUND, message));
     }
     loop {
-        if let Some(answer) = put(core, questions, server, &asked, &under_way).await {
+        if let Some(answer) = put(core, asking).await {
             return answer;
         }
     }
@@ -52,13 +80,14 @@ pub(crate) async fn answer(
 
 /// Puts a request of a server to the client of the call that it seems to belong to, or to a person. `None` if that call
 /// turned out to be answered already: the request belongs to another one.
-async fn put(
-    core: &Arc<Core>,
-    questions: &Questions,
-    server: &Arc<str>,
-    asked: &Asked,
-    under_way: &UnderWay,
-) -> Option<Result<Raw, ErrorObject>> {
+async fn put(core: &Arc<Core>, asking: &Asking) -> Option<Result<Raw, ErrorObject>> {
+    let Asking {
+        questions,
+        server,
+        asked,
+        under_way,
+        ..
+    } = asking;
     let answerer = |client_can, ruling: &Ruling| {
         let route = core.config.load().approvals.route;
         Answerer::of(route, &asked.method, client_can, ruling)
@@ -102,11 +131,10 @@ async fn put(
             return Some(person.answer(&asked.method, params, &ruling).await);
         }
         Owner::Several => {
-            tracing::warn!(%server, question = %asked.method, "Cannot tell which client a question is for.");
-            let message = "several clients use this server, and the request does not say which client it is for; ask again when fewer calls are in flight";
-            return Some(Err(ErrorObject::new(code::INTERNAL, message)));
+            note_question(core, asking, None);
+            return Some(asking.without_one_client());
         }
-        Owner::Nobody => return Some(answer_roots(core, questions, server, asked).await),
+        Owner::Nobody => return Some(answer_roots(core, asking).await),
     };
     let client_can = answers(&owner.capabilities, &asked.method, params)
         || owner.is_alone()
@@ -116,12 +144,17 @@ async fn put(
     let to_person = match answerer(client_can, &ruling) {
         Answerer::Client => None,
         Answerer::Person => Some(ruling),
-        Answerer::Nobody => return Some(Err(unanswerable(&asked.method))),
+        Answerer::Nobody => return Some(asking.without_client()),
     };
-    let params = asked.params.clone().map(|params| match &to_person {
-        Some(_) => params,
-        None => tasks::expose_related(params, &core.signer, owner.caller.realm, server),
-    });
+    let mut params = asked.params.clone();
+    if to_person.is_none() {
+        if !is_named {
+            note_question(core, asking, Some(&owner.caller).filter(|_| is_of_one));
+        }
+        let place = core.place(server, &owner.caller);
+        let (signer, realm) = (&core.signer, owner.caller.realm);
+        params = params.map(|params| tasks::expose_related(params, signer, realm, &place));
+    }
     let (reply, answer) = oneshot::channel();
     let is_taken = Arc::new(AtomicBool::new(false));
     owner.ask(Question {
@@ -147,18 +180,32 @@ async fn put(
     })
 }
 
+/// Records a question of a server that does not name its call. If it came over a pipe, the server is one that asks its
+/// clients, so each of them gets its own process.
+fn note_question(core: &Core, asking: &Asking, caller: Option<&Caller>) {
+    let Asking { server, asked, .. } = asking;
+    // Most servers ask for roots when they start, and all clients in a project have the same.
+    if !asked.of_request
+        && asked.method != method::ROOTS_LIST
+        && let Some(upstream) = core.upstream(server)
+    {
+        upstream.has_asked(caller);
+    }
+}
+
 /// Answers a request that belongs to no call. Only a request for roots has a client to go to.
-async fn answer_roots(
-    core: &Arc<Core>,
-    questions: &Questions,
-    server: &Arc<str>,
-    asked: &Asked,
-) -> Result<Raw, ErrorObject> {
+async fn answer_roots(core: &Arc<Core>, asking: &Asking) -> Result<Raw, ErrorObject> {
+    let Asking {
+        questions,
+        server,
+        asked,
+        ..
+    } = asking;
     let is_for_roots = asked.method == method::ROOTS_LIST && !asked.of_request;
     let line = questions.roots().filter(|_| is_for_roots);
     // The profile of the client may have lost the server since.
     let Some((_, line)) = line.filter(|(realm, _)| core.permits_server(*realm, server)) else {
-        return Err(unanswerable(&asked.method));
+        return asking.without_client();
     };
     // There is no call whose count could limit it.
     let settings = &core.config.load().approvals;
@@ -167,7 +214,9 @@ async fn answer_roots(
         let asking = &core.approvals.question_limits;
         asking.refuse(server, &asked.method, exceeded)
     })?;
-    let asking = line.ask(server, &asked.method, asked.params.as_ref());
-    let late = |_| Err(unanswerable(&asked.method));
-    timeout(ROOTS_PATIENCE, asking).await.unwrap_or_else(late)
+    let listing = line.ask(server, &asked.method, asked.params.as_ref());
+    match timeout(ROOTS_PATIENCE, listing).await {
+        Ok(Ok(roots)) => Ok(roots),
+        Ok(Err(_)) | Err(_) => asking.without_client(),
+    }
 }

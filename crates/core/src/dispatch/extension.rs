@@ -10,7 +10,11 @@ use switchboard_base::{
     view::View,
 };
 use switchboard_client::Raw;
-use switchboard_outbound::{live::Live, upstream::Upstream};
+use switchboard_outbound::{
+    instance::Instance,
+    live::Live,
+    upstream::{Lease, Upstream},
+};
 use switchboard_wire::Notification;
 use tokio::time::timeout;
 
@@ -63,9 +67,9 @@ pub fn hand_on(core: &Arc<Core>, view: &View, caller: &Caller, guest: Guest, tol
     let Ok(upstream) = scope.and_then(|scope| core.upstream_in(&scope, server)) else {
         return;
     };
-    if upstream.lives().next().is_none() {
-        return;
-    }
+    let instance = upstream.existing(caller);
+    let running = instance.filter(|instance| instance.lives().next().is_some());
+    let Some(instance) = running else { return };
     let told = Told {
         caller: caller.clone(),
         guest,
@@ -73,21 +77,21 @@ pub fn hand_on(core: &Arc<Core>, view: &View, caller: &Caller, guest: Guest, tol
         // Copied: a frame may be a batch.
         params: told.params.as_ref().map(Raw::detached),
     };
-    if upstream.outbound.put(told) {
-        tokio::spawn(move_all(Arc::clone(core), upstream));
+    if instance.outbound.put(told) {
+        tokio::spawn(move_all(Arc::clone(core), upstream, instance));
     }
 }
 
 /// Sends the queued notifications of a server, one after another.
-async fn move_all(core: Arc<Core>, upstream: Arc<Upstream>) {
-    while let Some(told) = upstream.outbound.next() {
-        let moving = move_one(&core, &upstream, told);
+async fn move_all(core: Arc<Core>, upstream: Arc<Upstream>, instance: Lease) {
+    while let Some(told) = instance.outbound.next() {
+        let moving = move_one(&core, &upstream, &instance, told);
         // A notification has no response, so its failure is not reported.
         let _ = timeout(upstream.request_timeout(), moving).await;
     }
 }
 
-async fn move_one(core: &Core, upstream: &Upstream, told: Told) -> Option<()> {
+async fn move_one(core: &Core, upstream: &Upstream, instance: &Instance, told: Told) -> Option<()> {
     let Told {
         caller,
         guest,
@@ -96,10 +100,10 @@ async fn move_one(core: &Core, upstream: &Upstream, told: Told) -> Option<()> {
     } = told;
     let passing = may_pass(core, &caller, upstream, &method, params.as_ref());
     passing.await.ok()?;
-    let _place = upstream.limiter.acquire(caller.key).ok()?.await;
-    let live = connection(upstream, &guest)?;
+    let _place = instance.limiter.acquire(caller.key).ok()?.await;
+    let live = connection(instance, &guest)?;
     // A question that this leads to must not reach a client of another principal.
-    upstream.questions.note(caller.realm.principal);
+    instance.questions.note(caller.realm.principal);
     let params = match guest {
         Guest::Modern => translate::request(params, &guest, live.era(), false),
         Guest::Legacy { .. } => params,
@@ -108,7 +112,7 @@ async fn move_one(core: &Core, upstream: &Upstream, told: Told) -> Option<()> {
 }
 
 /// The connection in the client's era, or else any other.
-fn connection(upstream: &Upstream, guest: &Guest) -> Option<Arc<Live>> {
-    let of_era = upstream.lives().find(|live| live.era() == guest.era());
-    of_era.or_else(|| upstream.lives().next())
+fn connection(instance: &Instance, guest: &Guest) -> Option<Arc<Live>> {
+    let of_era = instance.lives().find(|live| live.era() == guest.era());
+    of_era.or_else(|| instance.lives().next())
 }

@@ -20,7 +20,7 @@ use switchboard_outbound::builtin;
 use switchboard_results::{Budget, Fit, Limits, Reader, ResultId, Store, Structured, fit};
 use switchboard_wire::{RawError, with_hint};
 
-use super::{Dispatch, menu};
+use super::Dispatch;
 use crate::{core::Core, tool_result, translate};
 
 /// The full text of results that were cut. Clients without a token have a store of their own, so
@@ -239,7 +239,7 @@ impl Dispatch<'_> {
 
     /// The name under which the agent calls the tool that reads on.
     fn reading_tool(&self) -> &'static str {
-        if menu::is_shown(self.core, &self.scope, self.view) {
+        if self.choice().is_menu {
             builtin::READ_RESULT
         } else {
             builtin::READ_RESULT_EXPOSED

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use switchboard_base::{
     apps,
-    caller::{Realm, negotiate},
+    caller::{Caller, Realm, negotiate},
     error::Error,
     tasks,
     view::View,
@@ -42,7 +42,7 @@ pub const SAID_BYTES: usize = 64 * 1024;
 /// The response to `initialize`.
 pub fn initialize(
     core: &Core,
-    realm: Realm,
+    caller: &Caller,
     view: &View,
     params: Option<&Raw>,
 ) -> Result<Raw, ErrorObject> {
@@ -58,7 +58,13 @@ pub fn initialize(
         return Err(ErrorObject::new(code::INVALID_PARAMS, message));
     }
     let revision = negotiate(params);
-    let introduction = introduce(core, realm, view, revision)
+    let mut caller = caller.clone();
+    caller.introduce(
+        params
+            .and_then(|params| params.member("clientInfo"))
+            .as_ref(),
+    );
+    let introduction = introduce(core, &caller, view, revision)
         .map_err(|failure| failure.into_error(Era::Legacy))?;
     let mut members = vec![
         ("protocolVersion", Raw::string(revision.as_str())),
@@ -71,8 +77,8 @@ pub fn initialize(
 }
 
 /// The response to `server/discover`.
-pub(crate) fn discover(core: &Core, realm: Realm, view: &View) -> Result<Raw, Error> {
-    let introduction = introduce(core, realm, view, Revision::LATEST)?;
+pub(crate) fn discover(core: &Core, caller: &Caller, view: &View) -> Result<Raw, Error> {
+    let introduction = introduce(core, caller, view, Revision::LATEST)?;
     let versions = Revision::ALL.map(|revision| Raw::string(revision.as_str()));
     let mut members = vec![
         ("supportedVersions", Raw::array(versions)),
@@ -104,15 +110,15 @@ pub(crate) fn info(core: &Core, realm: Realm, view: &View) -> Raw {
 
 fn introduce(
     core: &Core,
-    realm: Realm,
+    caller: &Caller,
     view: &View,
     client: Revision,
 ) -> Result<Introduction, Error> {
-    let scope = core.scopes.of(realm)?;
+    let scope = core.scopes.of(caller.realm)?;
     let catalog = scope.catalog(&core.live_catalog);
     let View::Server(name) = view else {
         let parts: Vec<_> = catalog.servers().collect();
-        let instructions = if menu::is_shown(core, &scope, view) {
+        let instructions = if menu::choose(core, &scope, view, caller).is_menu {
             Some(menu_instructions(&parts))
         } else {
             all_instructions(&parts)
@@ -129,7 +135,7 @@ fn introduce(
     let offers = offers.as_deref();
     Ok(Introduction {
         capabilities: capabilities(offers, client),
-        server_info: info(core, realm, view),
+        server_info: info(core, caller.realm, view),
         meta: offers.and_then(|offers| offers.meta.clone()),
         instructions: offers
             .and_then(|offers| offers.instructions.as_deref())

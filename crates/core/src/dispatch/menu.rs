@@ -8,10 +8,11 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 use switchboard_base::{
     apps::is_for_apps_alone,
+    caller::Caller,
     error::{Error, cut},
     view::{Face, View},
 };
-use switchboard_catalog::{Catalog, Item, Kind, Offers, ServerPart};
+use switchboard_catalog::{Catalog, Item, Kind, Offers, Presented, ServerPart};
 use switchboard_client::Raw;
 use switchboard_config::Config;
 use switchboard_outbound::{builtin, memory, upstream::Upstream};
@@ -20,7 +21,7 @@ use switchboard_schema::{Checker, Fit, ValidationErrors, shape};
 use switchboard_search::Found;
 use switchboard_wire::method;
 
-use super::{Dispatch, text};
+use super::{Dispatch, lookup::own_name_of, text};
 use crate::{
     core::Core,
     finder::{LANGUAGE, ToolQuery},
@@ -46,7 +47,9 @@ static PART: LazyLock<ServerPart> = LazyLock::new(|| {
         tools: tools.filter_map(|tool| Raw::parse(tool).ok()).collect(),
         ..Offers::default()
     };
-    ServerPart::prepare(builtin::SERVER, Arc::new(offers), &|_, _| true)
+    ServerPart::prepare(builtin::SERVER, Arc::new(offers), &|_, _, _| {
+        Presented::Unchanged
+    })
 });
 
 /// The instructions of the menu, which an agent receives when it connects.
@@ -57,20 +60,53 @@ pub(super) fn part() -> &'static ServerPart {
     &PART
 }
 
-/// Tests if a client of this view is shown the menu rather than every tool. Under `auto` it is,
-/// once all tools together are more than an agent should carry in its context.
-pub(crate) fn is_shown(core: &Core, scope: &Scope, view: &View) -> bool {
-    match view {
-        View::Server(_) | View::All(Face::Direct) => false,
-        View::All(Face::Search) => true,
-        View::All(Face::Configured) => {
-            let config = core.config.load();
-            match scope.view().unwrap_or(config.view) {
-                switchboard_config::View::Direct => false,
-                switchboard_config::View::Search => true,
-                switchboard_config::View::Auto => {
-                    is_large(&config, &scope.catalog(&core.live_catalog))
-                }
+/// The tools that a client is shown, and the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    /// It is shown the menu rather than every tool.
+    pub is_menu: bool,
+    /// The reason, as a clause.
+    pub why: &'static str,
+}
+
+impl Choice {
+    /// The view that it is, in the words of the configuration.
+    pub const fn shows(self) -> &'static str {
+        if self.is_menu { "search" } else { "direct" }
+    }
+}
+
+/// Decides if a client of this view is shown the menu rather than every tool. Under `auto` it is,
+/// once all tools together are more than an agent should carry in its context, unless the client
+/// searches the list itself.
+pub fn choose(core: &Core, scope: &Scope, view: &View, caller: &Caller) -> Choice {
+    let choice = |is_menu, why| Choice { is_menu, why };
+    let face = match view {
+        View::Server(_) => return choice(false, "its address names one server"),
+        View::All(face) => face,
+    };
+    match face {
+        Face::Direct => return choice(false, "its address names this view"),
+        Face::Search => return choice(true, "its address names this view"),
+        Face::Configured => {}
+    }
+    let config = core.config.load();
+    let (set, why) = if let Some(view) = scope.view() {
+        (view, "its profile sets this view")
+    } else if let Some(view) = config.client_view(&caller.client) {
+        (view, "`clients` in the configuration sets this view for it")
+    } else {
+        (config.view, "`view` in the configuration sets this view")
+    };
+    match set {
+        switchboard_config::View::Direct => choice(false, why),
+        switchboard_config::View::Search => choice(true, why),
+        switchboard_config::View::Auto => {
+            let is_large = is_large(&config, &scope.catalog(&core.live_catalog));
+            match (is_large, caller.searches_tools) {
+                (false, _) => choice(false, "the list of tools is short"),
+                (true, true) => choice(false, "it searches the list of tools itself"),
+                (true, false) => choice(true, "the list of tools is long"),
             }
         }
     }
@@ -82,12 +118,13 @@ pub(crate) fn is_shown(core: &Core, scope: &Scope, view: &View) -> bool {
 const FEW_TOOLS: usize = 40;
 const FEW_BYTES: usize = 24 * 1024;
 
-/// Tests if there are many tools. The memory does not count, so that a user who adds a first server
-/// sees its tools.
+/// Tests if servers have many tools together. The gateway's own and the memory do not count, so that a user who
+/// adds a first server sees its tools.
 fn is_large(config: &Config, catalog: &Catalog) -> bool {
     let memory = memory::among(config);
     let others = catalog.servers();
-    let others = others.filter(|part| memory != Some(&**part.name()));
+    let is_own = |name: &str| name == builtin::SERVER || memory == Some(name);
+    let others = others.filter(|part| !is_own(part.name()));
     let (tools, bytes) = others.fold((0, 0), |(tools, bytes), part| {
         (tools + part.count(Kind::Tool), bytes + part.tools_bytes())
     });
@@ -113,6 +150,11 @@ struct Retrieve {
 }
 
 impl Dispatch<'_> {
+    /// The tools that the client is shown.
+    pub(super) fn choice(&self) -> Choice {
+        choose(self.core, &self.scope, self.view, self.caller)
+    }
+
     /// Calls a tool of the menu; `None` if it has no tool with this name.
     pub(super) async fn call_menu(&self, name: &str, params: &Raw) -> Option<Result<Raw, Error>> {
         let result = match name {
@@ -186,7 +228,10 @@ impl Dispatch<'_> {
             return Ok(tool_result::described(&catalog, &tool));
         }
         let named = self.split(&name);
-        let held = named.and_then(|(upstream, tool)| self.held(&upstream.name, tool));
+        let held = named.and_then(|(upstream, tool)| {
+            let own = own_name_of(&upstream, tool)?;
+            self.held(&upstream, &own)
+        });
         Ok(held.map_or_else(|| no_tool(&catalog, &name), tool_result::failed))
     }
 
@@ -198,7 +243,11 @@ impl Dispatch<'_> {
         }
         let called = text(&outer, "name")?;
         let arguments = outer.member("arguments").unwrap_or_else(Raw::empty_object);
-        let (server, tool) = match self.find_named(&called).await {
+        let Named {
+            server,
+            tool,
+            shown_name,
+        } = match self.find_named(&called).await {
             Ok(found) => found,
             Err(wrong) => return Ok(translate::own_result(self.guest.era(), wrong)),
         };
@@ -209,7 +258,7 @@ impl Dispatch<'_> {
             return self.own_tool(&tool, &inner).await;
         }
         // Rules judge, and people see, exactly the arguments that are sent.
-        let fit = match self.fit_arguments(&server, &tool, arguments).await {
+        let fit = match self.fit_arguments(&server, &shown_name, arguments).await {
             Ok(fit) => fit,
             Err(wrong) => return Ok(translate::own_result(self.guest.era(), wrong)),
         };
@@ -219,13 +268,13 @@ impl Dispatch<'_> {
             .map_err(|error| Error::invalid_params(error.to_string()))?;
         let question = {
             let feedback = &self.core.finder.feedback;
-            feedback.question(self.caller.person, &server, &tool)
+            feedback.question(self.caller.person, &server, &shown_name)
         };
         let result = self
             .outgoing(&server, method::TOOLS_CALL, Arc::clone(&tool), inner)
             .await?;
         if let Some(question) = question.filter(|_| went_well(&result)) {
-            self.teach(question, &server, &tool);
+            self.teach(question, &server, &shown_name);
         }
         let own_limit = outer
             .member("max_bytes")
@@ -245,11 +294,8 @@ impl Dispatch<'_> {
     }
 
     /// Resolves the name of a tool. Waits, for a bounded time, for a server that was never listed.
-    async fn find_named(&self, name: &str) -> Result<(Arc<str>, Arc<str>), Raw> {
-        let known = {
-            let catalog = self.catalog();
-            for_models(&catalog, name).map(|tool| (tool.server().clone(), tool.name().into()))
-        };
+    async fn find_named(&self, name: &str) -> Result<Named, Raw> {
+        let known = for_models(&self.catalog(), name).map(Named::from);
         if let Some(known) = known {
             return Ok(known);
         }
@@ -260,19 +306,19 @@ impl Dispatch<'_> {
         }
         let catalog = self.catalog();
         match for_models(&catalog, name) {
-            Some(tool) => Ok((tool.server().clone(), tool.name().into())),
+            Some(tool) => Ok(tool.into()),
             None => Err(no_tool(&catalog, name)),
         }
     }
 
-    /// Adapts arguments to the tool's own schema; the error says what is wrong with them. If the
+    /// Adapts arguments to the schema that the tool is shown with; the error says what is wrong with them. If the
     /// schema cannot be used, the server decides.
     async fn fit_arguments(&self, server: &str, tool: &str, arguments: Raw) -> Result<Fit, Raw> {
         let schema = {
             let catalog = self.catalog();
             let part = catalog.server(server);
-            let tool = part.and_then(|part| part.find(Kind::Tool, tool));
-            tool.and_then(|tool| tool.raw().member("inputSchema"))
+            let tool = part.and_then(|part| part.find_shown(Kind::Tool, tool));
+            tool.and_then(|tool| tool.definition().member("inputSchema"))
         };
         let as_it_is = |arguments: &Raw| Fit {
             arguments: arguments.clone(),
@@ -313,6 +359,25 @@ impl Dispatch<'_> {
             cut(name),
             names.join(", ")
         ))
+    }
+}
+
+/// A tool that was called by name.
+struct Named {
+    server: Arc<str>,
+    /// The server's own name for it.
+    tool: Arc<str>,
+    /// Its name in the server's view.
+    shown_name: Arc<str>,
+}
+
+impl From<Item<'_>> for Named {
+    fn from(tool: Item<'_>) -> Self {
+        Self {
+            server: Arc::clone(tool.server()),
+            tool: tool.name().into(),
+            shown_name: tool.shown_name().into(),
+        }
     }
 }
 
@@ -363,7 +428,7 @@ fn no_tool(catalog: &Catalog, name: &str) -> Raw {
     let near = catalog
         .suggest_tool(name)
         .and_then(|exposed| for_models(catalog, exposed))
-        .map(|tool| format!("did you mean `{}:{}`? ", tool.server(), tool.name()));
+        .map(|tool| format!("did you mean `{}:{}`? ", tool.server(), tool.shown_name()));
     tool_result::error(&format!(
         "There is no tool `{}`; {}retrieve_tools finds tools by what they do.",
         cut(name),
@@ -393,7 +458,7 @@ pub fn look_up<'a>(catalog: &'a Catalog, name: &str) -> Option<Item<'a>> {
     }
     let as_pair = name.match_indices(':').find_map(|(at, _)| {
         let part = catalog.server(&name[..at])?;
-        part.find(Kind::Tool, &name[at + 1..])
+        part.find_shown(Kind::Tool, &name[at + 1..])
     });
     as_pair.or_else(|| catalog.find(Kind::Tool, name))
 }

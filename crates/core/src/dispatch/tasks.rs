@@ -25,8 +25,14 @@ impl Dispatch<'_> {
         let exposed = distinct_text(&params, &["taskId"])?;
         let signer = &self.core.signer;
         let found = tasks::locate(signer, self.caller.realm, &exposed);
-        let found =
-            found.filter(|(server, _)| self.view.sees(server) && self.scope.permits_server(server));
+        let found = found.and_then(|(place, task)| {
+            // A name has no slash.
+            let server = place.split('/').next()?;
+            let is_seen = self.view.sees(server) && self.scope.permits_server(server);
+            // Another instance may have another task with the same ID.
+            let is_here = is_seen && *self.core.place(server, self.caller) == *place;
+            is_here.then(|| (server.to_owned(), task))
+        });
         let Some((server, task)) = found else {
             return Err(Error::invalid_params("there is no such task"));
         };
@@ -57,8 +63,9 @@ impl Dispatch<'_> {
 
     pub(super) fn expose_tasks(&self, server: &str, result: Raw) -> Raw {
         let signer = &self.core.signer;
+        let place = self.core.place(server, self.caller);
         tasks::expose_result(result, &|task| {
-            tasks::expose(signer, self.caller.realm, server, task)
+            tasks::expose(signer, self.caller.realm, &place, task)
         })
     }
 }

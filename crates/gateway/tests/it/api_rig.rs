@@ -186,21 +186,8 @@ impl Rig {
 
     /// The same with another token.
     pub(crate) async fn follow_as(&self, token: &str, path: &str, headers: &str) -> Events {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();
         let headers = format!("Authorization: Bearer {token}\r\n{headers}");
-        send(&mut stream, "GET", path, &headers, "").await;
-        let mut reader = BufReader::new(stream);
-        let (status, headers) = head(&mut reader).await;
-        assert_eq!(status, 200, "{headers}");
-        assert!(
-            headers.contains("content-type: text/event-stream"),
-            "{headers}"
-        );
-        let is_described = path.starts_with("/api/v1/events");
-        Events {
-            reader,
-            is_described,
-        }
+        open_stream(self.port, "GET", path, &headers, "").await
     }
 
     /// Polls a path until its answer meets the condition.
@@ -242,6 +229,30 @@ impl Rig {
     /// Stops the gateway and everything it started.
     pub(crate) async fn stop(self) {
         timeout(PATIENCE, self.gateway.stop()).await.unwrap();
+    }
+}
+
+/// The stream that a request opens.
+pub(crate) async fn open_stream(
+    port: u16,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> Events {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    send(&mut stream, method, path, headers, body).await;
+    let mut reader = BufReader::new(stream);
+    let (status, headers) = head(&mut reader).await;
+    assert_eq!(status, 200, "{headers}");
+    assert!(
+        headers.contains("content-type: text/event-stream"),
+        "{headers}"
+    );
+    let is_described = path.starts_with("/api/v1/events");
+    Events {
+        reader,
+        is_described,
     }
 }
 

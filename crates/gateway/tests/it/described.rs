@@ -63,6 +63,7 @@ pub(crate) fn check_event(event: &Event) {
     check_as(
         match kind {
             "server.state" => "ServerEvent",
+            "server.instance" => "InstanceEvent",
             "calls" => "CallsEvent",
             "config.refused" => "ConfigEvent",
             "question.refused" => "QuestionEvent",
@@ -176,6 +177,7 @@ async fn every_get_route_answers_as_described() {
     held["trust"] = "ask".into();
     let rig = Rig::configured(json!({
         "mcpServers": { "a": fixture(), "held": held, "off": { "command": "x", "enabled": false } },
+        "profiles": { "a": {} },
         "approvals": { "rules": ["ask a:echo"], "notify": "off" },
     }))
     .await;

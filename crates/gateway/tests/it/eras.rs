@@ -57,6 +57,12 @@ async fn change_second(stage: &Stage, tools: &[Value]) {
     stage.tell_in("older", CHANGED, json!({})).await;
 }
 
+/// The entry of a server whose process all clients share, although it asks them.
+fn shared(mut entry: Value) -> Value {
+    entry["share"] = json!("all");
+    entry
+}
+
 fn calls_in(stage: &Stage, era: &str) -> usize {
     let asked = stage.asked_in(era);
     asked.iter().filter(|line| line.starts_with(CALL)).count()
@@ -105,7 +111,7 @@ async fn first_call_opens_its_own_era() {
 async fn mute_client_starts_no_second_process() {
     let stage = stage();
     let approvals = json!({ "route": "client" });
-    let servers = json!({ "s": stage.entry_of_both() });
+    let servers = json!({ "s": shared(stage.entry_of_both()) });
     let rig = rig_with(json!({ "mcpServers": servers, "approvals": approvals })).await;
     let mut older = Pipe::open_able(&rig, server("s"), LEGACY, json!({})).await;
     older.call("echo", json!({})).await;
@@ -177,7 +183,7 @@ async fn server_that_exits_on_initialize_serves_older_clients() {
 #[tokio::test]
 async fn additional_tools_of_second_process_are_listed() {
     let stage = stage();
-    let rig = rig(stage.entry_of_both()).await;
+    let rig = rig(shared(stage.entry_of_both())).await;
     let other = [tool("elicit", "Asks."), tool("extra", "Says.")];
     stage.set("older.tools.json", &Value::from(&other[..]).to_string());
     let mut older = Pipe::open(&rig, server("s")).await;

@@ -92,7 +92,8 @@ pub(crate) fn listed(list: &Value) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-fn dressed(revision: &str, capabilities: &Value, mut params: Value) -> Value {
+/// The parameters of a request, with the description of the client that 2026-07-28 requires.
+pub(crate) fn dressed(revision: &str, capabilities: &Value, mut params: Value) -> Value {
     if revision == MODERN {
         let mut meta = json!({
             "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -147,11 +148,23 @@ impl Pipe {
         revision: &'static str,
         capabilities: Value,
     ) -> Self {
+        Self::open_in(rig, endpoint, None, revision, capabilities).await
+    }
+
+    /// The same in a directory.
+    pub(crate) async fn open_in(
+        rig: &Rig,
+        endpoint: impl Into<Endpoint>,
+        project: Option<&std::path::Path>,
+        revision: &'static str,
+        capabilities: Value,
+    ) -> Self {
         let endpoint = endpoint.into();
         let (ours, theirs) = tokio::io::duplex(1024 * 1024);
         let gateway = std::sync::Arc::clone(&rig.gateway);
         let (reader, writer) = tokio::io::split(theirs);
-        tokio::spawn(async move { gateway.serve_pipe(endpoint, None, reader, writer).await });
+        let project = project.map(|path| path.to_str().unwrap().into());
+        tokio::spawn(async move { gateway.serve_pipe(endpoint, project, reader, writer).await });
         Self::over_able(ours, revision, capabilities).await
     }
 

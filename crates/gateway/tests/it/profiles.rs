@@ -373,3 +373,30 @@ async fn pending(rig: &Rig) -> String {
     };
     until("an approval request", first).await
 }
+
+#[tokio::test]
+async fn owner_sees_a_profile_as_its_clients() {
+    let Two { rig, a: _a, b: _b } = Two::new().await;
+    let list = rig.get("/api/v1/profiles").await.json();
+    let work = &list["profiles"][0];
+    assert_eq!((&work["name"], &work["tools"]), (&json!("work"), &json!(1)));
+    assert_eq!(work["servers"], json!(["alpha"]));
+    assert_eq!(work["shows"], "direct", "{work}");
+    let shown = rig.get("/api/v1/profiles/work").await.json();
+    let mut pipe = Pipe::open(&rig, under("work", direct())).await;
+    for (method, list, member) in [
+        ("tools/list", "tools", "toolDefinitions"),
+        ("prompts/list", "prompts", "prompts"),
+        ("resources/list", "resources", "resources"),
+        (
+            "resources/templates/list",
+            "resourceTemplates",
+            "resourceTemplates",
+        ),
+    ] {
+        let result = pipe.result(method, json!({})).await;
+        assert_eq!(shown[member], result[list], "{method}");
+    }
+    rig.get("/api/v1/profiles/wrk").await.problem(404);
+    rig.stop().await;
+}

@@ -18,7 +18,8 @@ use std::{
 use bytes::Bytes;
 use switchboard_base::{
     backchannel::{Backchannel, Cancel, Cancelled, Sink, withdrawal},
-    caller::{self, Caller, Guest, Realm, said},
+    caller::{Caller, Guest, Realm, said},
+    project::Project,
     view::View,
 };
 use switchboard_client::{ErrorObject, Id, Reason};
@@ -27,6 +28,7 @@ use switchboard_core::{
     dispatch::{self, ClientRequest, handshake},
     list_fingerprints::ListFingerprints,
     session::Session,
+    visitors::Stay,
 };
 use switchboard_wire::{
     Era, Frame, Message, Notification, Request, Response, code, encode, meta, method,
@@ -90,6 +92,8 @@ pub(crate) struct Conversation<S> {
     caller: Caller,
     /// The session of a client of an older revision, after `initialize`.
     session: Option<Arc<Session>>,
+    /// The place of a client of 2026-07-28 among the connected ones, once it has told its name.
+    stay: Option<Stay>,
     /// Requests that can be cancelled. Ended ones are removed when there are many.
     in_flight: HashMap<Id, Cancel>,
     tasks: JoinSet<()>,
@@ -99,6 +103,8 @@ pub(crate) struct Conversation<S> {
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
     listening: JoinSet<()>,
+    /// The lists that the client has seen.
+    shown: ListFingerprints,
     sink: Arc<S>,
 }
 
@@ -142,12 +148,14 @@ impl<S: Writer> Conversation<S> {
             core,
             view,
             session: None,
+            stay: None,
             in_flight: HashMap::new(),
             tasks: JoinSet::new(),
             held: Arc::default(),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             listening: JoinSet::new(),
+            shown: ListFingerprints::default(),
             sink,
         }
     }
@@ -159,7 +167,7 @@ impl<S: Writer> Conversation<S> {
     }
 
     /// Sets the folder that the client works in.
-    pub(crate) fn working_in(mut self, project: Option<Arc<str>>) -> Self {
+    pub(crate) fn working_in(mut self, project: Project) -> Self {
         self.caller.project = project;
         self
     }
@@ -167,7 +175,7 @@ impl<S: Writer> Conversation<S> {
     /// Serves the client until it leaves.
     pub(crate) async fn run(mut self, mut source: impl Source) {
         let mut changes = self.core.live_catalog.changes();
-        let mut shown = ListFingerprints::now(&self.core, self.caller.realm, &self.view);
+        self.shown = ListFingerprints::now(&self.core, &self.caller, &self.view);
         let core = Arc::clone(&self.core);
         let mut stopped = pin!(core.lifecycle.stopped());
         let sink = Arc::clone(&self.sink);
@@ -186,14 +194,14 @@ impl<S: Writer> Conversation<S> {
                     if changed.is_err() {
                         break;
                     }
-                    let now = ListFingerprints::now(&core, self.caller.realm, &self.view);
+                    let now = ListFingerprints::now(&core, &self.caller, &self.view);
                     // A client that has not sent `initialize` yet fetches the lists anyway.
                     if session.is_some() {
-                        for said in now.changes_since(shown) {
+                        for said in now.changes_since(self.shown) {
                             self.sink.say(encode::notification(said, None)).await;
                         }
                     }
-                    shown = now;
+                    self.shown = now;
                 }
                 Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => {
                     self.next_waiting().await;
@@ -213,6 +221,7 @@ impl<S: Writer> Conversation<S> {
         if let Some(session) = &self.session {
             session.end();
         }
+        self.core.client_left(&self.caller);
     }
 
     /// Answers all requests that are in flight or waiting.
@@ -356,13 +365,16 @@ impl<S: Writer> Conversation<S> {
 
     async fn initialize(&mut self, request: &Request) {
         let params = request.params.as_ref();
-        let answer = handshake::initialize(&self.core, self.caller.realm, &self.view, params);
+        let answer = handshake::initialize(&self.core, &self.caller, &self.view, params);
         if answer.is_ok() {
             if let Some(before) = self.session.take() {
                 self.withdraw(before.end());
             }
             let session = Session::open(self.view.clone(), self.caller.clone(), params);
-            self.caller.client = Arc::clone(&session.caller.client);
+            self.caller.introduce(session.about().info.as_ref());
+            self.caller.project = session.caller.project.clone();
+            // The list may depend on the client.
+            self.shown = ListFingerprints::now(&self.core, &self.caller, &self.view);
             let tokens = &self.core.tokens;
             tokens.used_by(self.caller.realm.principal, &self.caller.client);
             self.core.audience.join(&session);
@@ -401,9 +413,11 @@ impl<S: Writer> Conversation<S> {
         request: Request,
         reason: Reason,
     ) -> impl Future<Output = Bytes> + use<S> {
+        let mut visit = None;
         let (guest, session) = match (era, &self.session) {
             (Era::Modern, _) => {
                 self.learn_name(&request);
+                visit = Some(self.core.visitors.visit(&self.caller, &self.view));
                 (Guest::Modern, None)
             }
             (Era::Legacy, Some(session)) => (session.guest(), Some(Arc::clone(session))),
@@ -417,6 +431,7 @@ impl<S: Writer> Conversation<S> {
             self.caller.clone(),
         );
         async move {
+            let _visit = visit;
             let id = request.id;
             if era == Era::Modern
                 && let Some(error) = modern_fault(request.params.as_ref())
@@ -438,7 +453,8 @@ impl<S: Writer> Conversation<S> {
     fn learn_name(&mut self, request: &Request) {
         if self.caller.client == nameless() {
             let info = said(request.params.as_ref(), meta::CLIENT_INFO);
-            self.caller.client = caller::client_name(info.as_ref());
+            self.caller.introduce(info.as_ref());
+            self.stay = self.core.visitors.stay(&self.caller, &self.view);
         }
     }
 

@@ -3,11 +3,9 @@
 use std::{
     hash::{BuildHasher, RandomState},
     sync::{Arc, LazyLock},
-    time::Duration,
 };
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Limited};
 use hyper::{
     HeaderMap, Method, Request as HttpRequest, Response, StatusCode,
     body::Incoming,
@@ -19,6 +17,8 @@ use switchboard_base::{
     actor::Door,
     backchannel::{Backchannel, Sink as _},
     caller::{self, Caller, Guest, Origin, Principal, Realm, said},
+    project::Project,
+    self_searching::searches_tools,
     view::View,
 };
 use switchboard_client::{ErrorObject, Id, Raw, Revision};
@@ -27,25 +27,30 @@ use switchboard_core::{
     list_fingerprints::ListFingerprints,
     session::{NotTaken, Session},
 };
-use switchboard_wire::{Era, Frame, Message, Request, code, encode, header, limits, meta, method};
-use tokio::{task::JoinSet, time::timeout};
+use switchboard_wire::{
+    Era, Frame, Message, Request, code, encode, header, meta, method, with_hint,
+};
+use tokio::task::JoinSet;
 
 use super::{
     BATCH_MAX, BatchAnswers,
-    body::{Answer, UNFINISHED, UNFINISHED_OF_TOKENS, Unread, read_counted},
+    body::Answer,
     era_of,
     event_stream::{EventStream, read_name},
     heed, modern_fault, nameless, reply,
+    request_body::read,
     sessions::HttpSession,
     work::{Ongoing, Stream, Unhurried, begun, work},
 };
-use crate::{inbound::Inbound, listen::Listening};
+use crate::{
+    inbound::Inbound,
+    listen::Listening,
+    project::{self, Choice},
+};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
-/// The longest time that the body of a request may take to arrive.
-pub const BODY_PATIENCE: Duration = Duration::from_secs(30);
 /// The largest capacity of a header map that is reused.
 const KEPT_HEADERS: usize = 24;
 static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -61,10 +66,22 @@ pub(crate) async fn serve(
     view: View,
     (key, door): (u64, Door),
     realm: Realm,
+    projects: Choice<'_>,
     request: HttpRequest<Incoming>,
 ) -> Response<Answer> {
     match *request.method() {
-        Method::POST => post(inbound, view, (key, door), realm, request).await,
+        Method::POST => {
+            // A session has the directory from its start.
+            let project = if request.headers().contains_key(&SESSION_ID) {
+                Ok(Project::default())
+            } else {
+                project::of_request(request.uri(), projects).await
+            };
+            match project {
+                Ok(project) => post(inbound, view, (key, door), (realm, project), request).await,
+                Err(refused) => outside(&refused),
+            }
+        }
         Method::GET => get(inbound, &view, realm, request.headers()),
         Method::DELETE => delete(inbound, &view, realm, request.headers()),
         _ => {
@@ -80,7 +97,7 @@ async fn post(
     inbound: &Arc<Inbound>,
     view: View,
     (key, door): (u64, Door),
-    realm: Realm,
+    (realm, project): (Realm, Project),
     request: HttpRequest<Incoming>,
 ) -> Response<Answer> {
     let (parts, body) = request.into_parts();
@@ -95,7 +112,7 @@ async fn post(
     }
     let body = match read(body, realm.principal).await {
         Ok(body) => body,
-        Err(response) => return *response,
+        Err((status, message)) => return refuse(status, code::INVALID_REQUEST, &message),
     };
     let visitor = Visitor {
         inbound,
@@ -103,6 +120,7 @@ async fn post(
         key,
         door: door.as_str(),
         realm,
+        project,
         headers,
     };
     match Frame::parse(body) {
@@ -113,44 +131,10 @@ async fn post(
     }
 }
 
-/// Reads the body of a request.
-pub(crate) async fn read(
-    body: Incoming,
-    principal: Principal,
-) -> Result<Bytes, Box<Response<Answer>>> {
-    let body = Limited::new(body, limits::FRAME_BYTES);
-    let body = async {
-        match principal {
-            Principal::Owner => Ok(body.collect().await.map_err(Unread::of)?.to_bytes()),
-            Principal::Token(_) => read_counted(body, &UNFINISHED_OF_TOKENS).await,
-            Principal::Anyone => read_counted(body, &UNFINISHED).await,
-        }
-    };
-    let unread = match timeout(BODY_PATIENCE, body).await {
-        Ok(Ok(body)) => return Ok(body),
-        Ok(Err(unread)) => unread,
-        Err(_) => Unread::Late,
-    };
-    let (status, message) = match unread {
-        Unread::TooLong => {
-            let message = format!("the body is longer than {} bytes", limits::FRAME_BYTES);
-            (StatusCode::PAYLOAD_TOO_LARGE, message)
-        }
-        Unread::Broken => (
-            StatusCode::BAD_REQUEST,
-            "the body ended too early".to_owned(),
-        ),
-        Unread::Late => {
-            let message = "the body took too long to arrive".to_owned();
-            (StatusCode::REQUEST_TIMEOUT, message)
-        }
-        Unread::Crowded => {
-            let message =
-                "too many large requests are arriving at once; try again later".to_owned();
-            (StatusCode::SERVICE_UNAVAILABLE, message)
-        }
-    };
-    Err(Box::new(refuse(status, code::INVALID_REQUEST, &message)))
+/// The response to a request that names a directory which it may not name.
+pub(crate) fn outside(refused: &project::Refused) -> Response<Answer> {
+    let message = with_hint(&refused.message, Some(refused.hint));
+    refuse(refused.status, code::INVALID_REQUEST, &message)
 }
 
 /// One incoming HTTP request.
@@ -160,6 +144,7 @@ struct Visitor<'a> {
     key: u64,
     door: &'static str,
     realm: Realm,
+    project: Project,
     headers: HeaderMap,
 }
 
@@ -199,18 +184,20 @@ impl Visitor<'_> {
 
     fn initialize(&self, request: &Request) -> Response<Answer> {
         let params = request.params.as_ref();
-        let answer = handshake::initialize(&self.inbound.core, self.realm, &self.view, params);
+        let mut caller =
+            Caller::new(super::client_key(), nameless(), self.realm).over_http(self.door);
+        caller.project = self.project.clone();
+        let answer = handshake::initialize(&self.inbound.core, &caller, &self.view, params);
         let fine = answer.is_ok();
         let mut response = json(reply(&request.id, answer));
         if !fine {
             return response;
         }
-        let caller = Caller::new(super::client_key(), nameless(), self.realm).over_http(self.door);
         let session = Session::open(self.view.clone(), caller, params);
         let core = &self.inbound.core;
         core.tokens
             .used_by(self.realm.principal, &session.caller.client);
-        let shown = ListFingerprints::now(core, self.realm, &self.view);
+        let shown = ListFingerprints::now(core, &session.caller, &self.view);
         core.audience.join(&session);
         let Some(session) = self.inbound.sessions.open(session, shown) else {
             let message = "too many sessions are open; try again later";
@@ -308,9 +295,9 @@ impl Visitor<'_> {
     }
 
     fn caller(&self, peer: &Peer, request: &Request) -> Caller {
-        let (client, named) = match peer {
+        let (client, searches_tools, named) = match peer {
             Peer::Session(session) => return session.session.caller.clone(),
-            Peer::Stranger => (nameless(), None),
+            Peer::Stranger => (nameless(), false, None),
             Peer::Modern => {
                 let info = said(request.params.as_ref(), meta::CLIENT_INFO);
                 let named = info
@@ -319,7 +306,8 @@ impl Visitor<'_> {
                 let client = caller::client_name(info.as_ref());
                 let tokens = &self.inbound.core.tokens;
                 tokens.used_by(self.realm.principal, &client);
-                (client, named)
+                let searches_tools = searches_tools(&client, info.as_ref());
+                (client, searches_tools, named)
             }
         };
         Caller {
@@ -336,16 +324,19 @@ impl Visitor<'_> {
                 is_stranger: self.realm.principal == Principal::Anyone,
             },
             client,
+            searches_tools,
             origin: Origin::Mcp,
             door: self.door,
             realm: self.realm,
-            project: None,
+            project: self.project.clone(),
         }
     }
 
     /// Answers with one message, or with a stream if other messages come before the response.
     async fn run(self, peer: Peer, request: Request) -> Response<Answer> {
         let caller = self.caller(&peer, &request);
+        let visitors = &self.inbound.core.visitors;
+        let visit = matches!(peer, Peer::Modern).then(|| visitors.visit(&caller, &self.view));
         let id = request.id.clone();
         let (ongoing, incoming, stream) = match self.take_in(&peer, request) {
             Ok(taken) => taken,
@@ -358,7 +349,7 @@ impl Visitor<'_> {
             self.view,
             caller,
             incoming,
-            ongoing,
+            (ongoing, visit),
         );
         let mut work = Unhurried::new(work, stays);
         let answer = tokio::select! {
@@ -427,6 +418,7 @@ impl Visitor<'_> {
         let caller = self.caller(&Peer::Modern, &request);
         let params = request.params.as_ref();
         let id = request.id.clone();
+        let stay = self.inbound.core.visitors.stay(&caller, &self.view);
         let listening = Listening::open(&self.inbound.core, self.view, &caller, id, params).await;
         let mut listening = match listening {
             Ok(listening) => listening,
@@ -440,6 +432,7 @@ impl Visitor<'_> {
         let events = EventStream::new();
         let replay = events.play();
         tokio::spawn(async move {
+            let _stay = stay;
             loop {
                 tokio::select! {
                     message = listening.next() => match message {
@@ -459,7 +452,8 @@ impl Visitor<'_> {
         // 2026-07-28 has no sessions, and its notifications outside of one belong to an extension.
         let is_modern = self.text(&PROTOCOL_VERSION) == Some(Revision::LATEST.as_str());
         if is_modern && let Message::Notification(told) = &message {
-            let caller = Caller::new(self.key, nameless(), self.realm).over_http(self.door);
+            let mut caller = Caller::new(self.key, nameless(), self.realm).over_http(self.door);
+            caller.project = self.project.clone();
             dispatch::extension::hand_on(
                 &self.inbound.core,
                 &self.view,
@@ -536,7 +530,7 @@ impl Visitor<'_> {
                             // There is no stream for messages before the responses.
                             incoming.backchannel = None;
                             let (core, view) = (Arc::clone(&self.inbound.core), self.view.clone());
-                            let work = work(core, view, caller, incoming, ongoing);
+                            let work = work(core, view, caller, incoming, (ongoing, None));
                             asked.spawn(async move {
                                 let answer = work.await?;
                                 let answer = reply(&id, answer);
@@ -640,7 +634,7 @@ async fn tell_news(
     loop {
         let now = {
             let session = &session.session;
-            ListFingerprints::now(&inbound.core, session.caller.realm, &session.view)
+            ListFingerprints::now(&inbound.core, &session.caller, &session.view)
         };
         let before = {
             let mut shown = session.shown.lock();

@@ -11,6 +11,7 @@ pub(crate) mod event_stream;
 pub mod http;
 pub(crate) mod pipe;
 pub(crate) mod replay_budget;
+pub mod request_body;
 pub(crate) mod sessions;
 pub(crate) mod sse;
 pub(crate) mod stall;

@@ -14,7 +14,7 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use switchboard_base::{backchannel::Sink, caller::Realm, view::View};
+use switchboard_base::{backchannel::Sink, caller::Realm, project::Project, view::View};
 use switchboard_client::ErrorObject;
 use switchboard_core::core::Core;
 use switchboard_wire::{Splitter, code, limits, put_line};
@@ -39,7 +39,7 @@ pub(crate) async fn serve(
     core: Arc<Core>,
     realm: Realm,
     view: View,
-    project: Option<Arc<str>>,
+    project: Project,
     reader: impl AsyncRead + Unpin + Send,
     writer: impl AsyncWrite + Unpin + Send + 'static,
     is_gone: impl Fn() -> bool + Send,

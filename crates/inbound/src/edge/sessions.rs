@@ -4,6 +4,7 @@
 use std::{
     cmp::Reverse,
     collections::{HashMap, VecDeque},
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -107,6 +108,16 @@ pub(crate) struct Sessions {
     tokens: Arc<Stock>,
     strangers: Arc<Stock>,
     began: Instant,
+    /// Called with the client of each session that has ended.
+    left: Left,
+}
+
+struct Left(Box<dyn Fn(&Caller) + Send + Sync>);
+
+impl fmt::Debug for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Left")
+    }
 }
 
 /// The most sessions of a principal; all tokens count as one. Beyond that, the client with the most sessions loses the one
@@ -128,13 +139,15 @@ pub(crate) fn sweep_pause(idle: Duration) -> Duration {
 }
 
 impl Sessions {
-    pub(crate) fn new() -> Self {
+    /// Creates the sessions. `left` is called with the client of each session that has ended.
+    pub(crate) fn new(left: impl Fn(&Caller) + Send + Sync + 'static) -> Self {
         Self {
             by_id: RwLock::default(),
             stock: Stock::new(STOCK_BYTES),
             tokens: Stock::new(STOCK_BYTES / 4),
             strangers: Stock::new(STOCK_BYTES / 4),
             began: Instant::now(),
+            left: Left(Box::new(left)),
         }
     }
 
@@ -175,7 +188,7 @@ impl Sessions {
         };
         drop(by_id);
         for ended in ended {
-            ended.session.end();
+            self.close(&ended);
         }
         has_room.then_some(session)
     }
@@ -205,7 +218,7 @@ impl Sessions {
             ended
         };
         for (_, session) in &ended {
-            session.session.end();
+            self.close(session);
         }
         ended.len()
     }
@@ -228,9 +241,14 @@ impl Sessions {
             by_id.remove(id)
         };
         if let Some(ended) = ended {
-            ended.session.end();
+            self.close(&ended);
             ended.general.close();
         }
+    }
+
+    fn close(&self, session: &HttpSession) {
+        session.session.end();
+        (self.left.0)(client_of(session));
     }
 
     /// Ends all sessions of a principal, and their requests.
@@ -241,7 +259,7 @@ impl Sessions {
             by_id.extract_if(|_, session| is_own(session)).collect()
         };
         for (_, ended) in ended {
-            ended.session.end();
+            self.close(&ended);
             ended.general.close();
         }
     }
@@ -335,7 +353,7 @@ mod tests {
 
     #[test]
     fn session_is_bound_to_view_and_realm() {
-        let sessions = Sessions::new();
+        let sessions = Sessions::new(|_| ());
         let session = open(&sessions).unwrap();
         let get = |view, realm: Realm| sessions.get(&session.id, &view, realm).is_some();
         assert!(get(View::All(Face::Direct), OWNER));
@@ -360,7 +378,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn idle_session_ends_and_used_one_stays() {
-        let sessions = Sessions::new();
+        let sessions = Sessions::new(|_| ());
         let [idle, used] = [(); 2].map(|()| open(&sessions).unwrap());
         tokio::time::advance(ALMOST).await;
         assert_eq!(sessions.sweep(IDLE), 0);
@@ -374,7 +392,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn silent_client_may_have_left() {
-        let sessions = Sessions::new();
+        let sessions = Sessions::new(|_| ());
         let [silent, streaming, asking] = [(); 3].map(|()| open(&sessions).unwrap());
         let stream = streaming.general.play();
         tokio::time::advance(Duration::from_millis(SILENT_MS - 1)).await;
@@ -393,7 +411,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn busy_session_is_not_idle() {
-        let sessions = Sessions::new();
+        let sessions = Sessions::new(|_| ());
         let [calling, streaming] = [(); 2].map(|()| open(&sessions).unwrap());
         let id = switchboard_client::Id::from(1);
         let call = calling.session.take_in(&id).unwrap();
@@ -419,7 +437,7 @@ mod tests {
 
     #[test]
     fn silent_sessions_make_room_and_busy_stay() {
-        let sessions = Sessions::new();
+        let sessions = Sessions::new(|_| ());
         let busy = open(&sessions).unwrap();
         let _stream = Arc::clone(&busy.general);
         for _ in 0..SESSIONS_MAX + 10 {
@@ -435,7 +453,7 @@ mod tests {
 
     #[test]
     fn sessions_are_bounded_by_client_bytes() {
-        let sessions = Sessions::new();
+        let sessions = Sessions::new(|_| ());
         let long = "x".repeat(handshake::SAID_BYTES - 100);
         for _ in 0..SESSIONS_SURE + 10 {
             assert!(open_as(&sessions, &long, Principal::Anyone).is_some());
@@ -452,7 +470,7 @@ mod tests {
 
     #[test]
     fn strangers_cannot_end_owner_sessions() {
-        let sessions = Sessions::new();
+        let sessions = Sessions::new(|_| ());
         let idle = open(&sessions).unwrap();
         for _ in 0..SESSIONS_MAX + 10 {
             assert!(open_as(&sessions, "a", Principal::Anyone).is_some());
@@ -464,7 +482,7 @@ mod tests {
 
     #[test]
     fn client_with_most_sessions_makes_room() {
-        let sessions = Sessions::new();
+        let sessions = Sessions::new(|_| ());
         let idle: Vec<_> = (0..2)
             .map(|_| open_as(&sessions, "few", OWNER).unwrap())
             .collect();
@@ -480,7 +498,7 @@ mod tests {
 
     #[test]
     fn only_latest_streams_can_be_resumed() {
-        let sessions = Sessions::new();
+        let sessions = Sessions::new(|_| ());
         let session = open(&sessions).unwrap();
         for _ in 0..=STREAMS_MAX {
             let (number, events) = session.events();

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use switchboard_base::{
     actor::Door,
     caller::{Principal, Realm},
+    project::Project,
     random::secret,
     view::View,
 };
@@ -49,6 +50,7 @@ pub(crate) fn open(
     view: View,
     realm: Realm,
     door: Door,
+    project: Project,
 ) -> Response<Answer> {
     let (messages, inbox) = mpsc::channel(INBOX_DEPTH);
     let entry = Inbox {
@@ -66,7 +68,8 @@ pub(crate) fn open(
     tokio::spawn(async move {
         let conversation =
             Conversation::new(Arc::clone(&inbound.core), view, realm, Arc::clone(&events))
-                .over_http(door.as_str());
+                .over_http(door.as_str())
+                .working_in(project);
         let messages = Messages {
             inbox,
             events: Arc::clone(&events),

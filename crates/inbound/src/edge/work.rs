@@ -14,6 +14,7 @@ use switchboard_core::{
     core::Core,
     dispatch::{self, ClientRequest},
     session::{NotTaken, Session},
+    visitors::Visit,
 };
 
 use super::{
@@ -126,7 +127,7 @@ pub(super) async fn work(
     view: View,
     caller: Caller,
     incoming: ClientRequest,
-    mut ongoing: Ongoing,
+    (mut ongoing, _visit): (Ongoing, Option<Visit>),
 ) -> Option<Result<Raw, ErrorObject>> {
     // Pinned where it is created: it is large, and each move would be a copy.
     let mut answer = pin!(dispatch::answer(&core, &view, &caller, incoming));

@@ -48,6 +48,7 @@ impl From<TokenError> for Problem {
             | TokenError::NoProfile(..)
             | TokenError::NoServer(..)
             | TokenError::NoRight
+            | TokenError::Project
             | TokenError::LimitedAdmin
             | TokenError::Lifetime => StatusCode::UNPROCESSABLE_ENTITY,
         };
@@ -86,9 +87,11 @@ impl From<Error> for Problem {
                 new(StatusCode::SERVICE_UNAVAILABLE).retry_after(retry_after)
             }
             Error::SearchClosed => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
-            Error::Disabled { .. } | Error::Unapproved { .. } => new(StatusCode::CONFLICT),
+            Error::Disabled { .. } | Error::NoProject { .. } | Error::Unapproved { .. } => {
+                new(StatusCode::CONFLICT)
+            }
             Error::NotConnected { .. } => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
-            Error::Busy { .. } | Error::Crowded => {
+            Error::Busy { .. } | Error::TooManyInstances { .. } | Error::Crowded => {
                 new(StatusCode::TOO_MANY_REQUESTS).retry_after(SOON)
             }
             Error::Denied { .. } | Error::Rejected { .. } => new(StatusCode::FORBIDDEN),

@@ -44,6 +44,10 @@ pub(super) fn compact() -> Option<&'static [Raw]> {
     None
 }
 
+pub(super) fn takes_namespace(_: &str) -> bool {
+    false
+}
+
 pub(super) fn snapshot(_: &Server, _: fn(&Server) -> String) -> Option<Snapshot> {
     None
 }

@@ -1,6 +1,9 @@
 //! The memory as one of the servers.
 
-use std::sync::Arc;
+use std::{
+    collections::HashSet,
+    sync::{Arc, LazyLock},
+};
 
 use arc_swap::ArcSwap;
 use switchboard_catalog::{Held, Offers, Snapshot};
@@ -129,6 +132,20 @@ pub(super) fn compact() -> Option<&'static [Raw]> {
     Some(&switchboard_memory::offers().compact)
 }
 
+/// Tests if a tool has an argument for the namespace.
+pub(super) fn takes_namespace(tool: &str) -> bool {
+    static TAKING: LazyLock<HashSet<String>> = LazyLock::new(|| {
+        let tools = &switchboard_memory::offers().tools;
+        let taking = tools.iter().filter_map(|tool| {
+            let properties = tool.member("inputSchema")?.member("properties")?;
+            properties.member("namespace")?;
+            tool.member("name")?.to_text()
+        });
+        taking.collect()
+    });
+    TAKING.contains(tool)
+}
+
 /// The snapshot of the memory's definitions, which are known without a connection.
 #[expect(
     clippy::unnecessary_wraps,
@@ -152,6 +169,8 @@ pub(super) fn snapshot(server: &Server, fingerprint: fn(&Server) -> String) -> O
             era: Some(offers.revision.era()),
             revision: Some(offers.revision),
             unlisted: false,
+            asks_back: false,
+            directories: Vec::new(),
         }),
     })
 }

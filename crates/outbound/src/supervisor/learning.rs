@@ -1,17 +1,15 @@
 //! Waits for servers that have never been listed: when a client lists, and when the last client leaves.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
+use switchboard_base::caller::Caller;
 use tokio::{
     sync::watch,
     time::{timeout, timeout_at},
 };
 
 use super::Supervisor;
-use crate::{start_throttle::StartThrottle, upstream::Upstream};
+use crate::{start_throttle::StartThrottle, upstream::Lease};
 
 /// Time for which servers that were never listed are still started after the last client has left.
 const LAST_STARTS: Duration = Duration::from_secs(10);
@@ -20,17 +18,16 @@ const LAST_LESSONS: Duration = Duration::from_mins(2);
 
 impl Supervisor {
     /// Waits briefly for servers that have never been listed and that the client sees, once for each.
-    pub async fn delay_list(&self, sees: impl Fn(&str) -> bool) {
+    pub async fn delay_list(&self, caller: &Caller, sees: impl Fn(&str) -> bool) {
         let upstreams = self.all();
         let deps = &self.deps;
         let now = Instant::now();
-        let new = upstreams
-            .values()
-            .filter(|upstream| upstream.is_new() && sees(&upstream.name));
-        let waits = new.filter_map(|upstream| {
+        let seen = upstreams.values().filter(|upstream| sees(&upstream.name));
+        let new = seen.filter_map(|upstream| upstream.new_instance(caller));
+        let waits = new.filter_map(|instance| {
             let contact = &deps.first_contact;
-            let until = contact.list_waits(&upstream.name, &upstream.settings(), now)?;
-            Some((upstream, until))
+            let until = contact.list_waits(&instance.name, &instance.settings(), now)?;
+            Some((instance, until))
         });
         let waits: Vec<_> = waits.collect();
         if waits.is_empty() {
@@ -38,9 +35,9 @@ impl Supervisor {
         }
         deps.first_contact.save_soon(deps.config.load_full());
         deps.start_throttle.hurry();
-        for (upstream, until) in waits {
+        for (instance, until) in waits {
             // For a server that takes longer, clients are notified of a changed list.
-            let _ = timeout_at(until.into(), upstream.met()).await;
+            let _ = timeout_at(until.into(), instance.met()).await;
         }
     }
 
@@ -51,8 +48,9 @@ impl Supervisor {
         let deps = &self.deps;
         let contact = &deps.first_contact;
         let upstreams = self.all();
-        let new = upstreams.values().filter(|upstream| {
-            upstream.is_new() && !contact.has_failed(&upstream.name, &upstream.settings())
+        let shared = upstreams.values().map(|upstream| upstream.shared());
+        let new = shared.filter(|instance| {
+            instance.is_new() && !contact.has_failed(&instance.name, &instance.settings())
         });
         let new: Vec<_> = new.collect();
         if new.is_empty() {
@@ -66,13 +64,13 @@ impl Supervisor {
         deps.start_throttle.hurry();
         let _ = timeout(LAST_STARTS, all_met(&new)).await;
         deps.start_throttle.pause();
-        let begun = new.into_iter().filter(|upstream| upstream.is_being_met());
+        let begun = new.into_iter().filter(|instance| instance.is_being_met());
         let begun: Vec<_> = begun.collect();
         if timeout(LAST_LESSONS, all_met(&begun)).await.is_ok() {
             return;
         }
-        for upstream in begun.iter().filter(|upstream| upstream.is_new()) {
-            contact.fail(&upstream.name, &upstream.settings());
+        for instance in begun.iter().filter(|instance| instance.is_new()) {
+            contact.fail(&instance.name, &instance.settings());
         }
     }
 
@@ -82,8 +80,9 @@ impl Supervisor {
         let deps = &self.deps;
         let contact = &deps.first_contact;
         for upstream in self.all().values() {
-            if upstream.is_being_met() {
-                contact.interrupt(&upstream.name, &upstream.settings());
+            let instance = upstream.shared();
+            if instance.is_being_met() {
+                contact.interrupt(&instance.name, &instance.settings());
             }
         }
         contact.save_soon(deps.config.load_full());
@@ -112,9 +111,9 @@ pub async fn until_deserted<Lessons: Future<Output = ()>>(
     }
 }
 
-async fn all_met(upstreams: &[&Arc<Upstream>]) {
-    for upstream in upstreams {
-        upstream.met().await;
+async fn all_met(instances: &[Lease]) {
+    for instance in instances {
+        instance.met().await;
     }
 }
 

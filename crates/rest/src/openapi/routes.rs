@@ -8,8 +8,9 @@ use crate::{
     approvals::{Approval, Approvals, ApprovalsQuery, Approve, Reject, Respond},
     console::{Challenge, Link, Proof, Sessions, SignIn, SignOut, SignedIn, SignedOut},
     events::EventsQuery,
+    profiles::{ProfileView, Profiles},
     rules::{Rules, TestRule, TestedRule},
-    servers::{Logs, LogsQuery, NewServer, Server, ServerDetail, Servers},
+    servers::{Logs, LogsQuery, NewServer, RestartQuery, Server, ServerDetail, Servers},
     status::{Clients, Config, Readiness, RepairMemory, RepairedMemory, Shutdown, Status},
     tokens::{IssuedToken, NewToken, Tokens},
     tools::{CallTool, Search, SearchQuery, Tools, ToolsQuery},
@@ -234,6 +235,11 @@ fn gateway() -> Vec<Route> {
             .answer::<Status>(200, "The status."),
         get("/api/v1/clients", "listClients", "List the clients that are connected")
             .answer::<Clients>(200, "The clients."),
+        get("/api/v1/profiles", "listProfiles", "List the profiles")
+            .answer::<Profiles>(200, "The profiles."),
+        get("/api/v1/profiles/{name}", "showProfile", "Get everything that the clients of a profile may see and call")
+            .answer::<ProfileView>(200, "The profile, as its clients see it.")
+            .error(404, "There is no such profile."),
         post("/api/v1/shutdown", "shutdown", "Stop the gateway").answer::<Shutdown>(
             202,
             "The gateway is stopping: calls in flight fail, then it stops its servers and closes the store.",
@@ -275,8 +281,9 @@ fn servers() -> Vec<Route> {
             .error(409, "#WrongConfig")
             .error(503, "#Stopping"),
         post("/api/v1/servers/{name}/restart", "restartServer", "Restart a server and clear its failure count")
-            .answer::<Server>(200, "The server is starting.")
-            .unknown_server()
+            .query::<RestartQuery>()
+            .answer::<Server>(200, "The server is starting. Instances of single callers are stopped, and start again when they are used.")
+            .error(404, "There is no such server or instance.")
             .error(409, "The server is disabled.")
             .error(503, "#Stopping"),
         post("/api/v1/servers/{name}/enable", "enableServer", "Enable a server in the configuration")

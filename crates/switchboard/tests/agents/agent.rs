@@ -180,12 +180,24 @@ pub(crate) struct Run {
 impl Run {
     /// Connects an agent to the gateway of this home, and makes it follow this script.
     pub(crate) fn start(agent: Agent, program: &Path, gateway: &Home, turns: &[Turn]) -> Self {
+        Self::start_with(agent, program, gateway, turns, &[])
+    }
+
+    /// The same, with more options of `connect`.
+    pub(crate) fn start_with(
+        agent: Agent,
+        program: &Path,
+        gateway: &Home,
+        turns: &[Turn],
+        options: &[&str],
+    ) -> Self {
         let place = tempfile::Builder::new().prefix("sb-").tempdir().unwrap();
         let model = Model::start(agent.dialect(), turns);
         let address = format!("http://{}", model.address);
         agent.configure(place.path(), &address);
         fs::create_dir(place.path().join("work")).unwrap();
-        let mut connect = gateway.command(&["connect", agent.client(), "--yes"]);
+        let words = [&["connect", agent.client(), "--yes"], options].concat();
+        let mut connect = gateway.command(&words);
         let connected = at(&mut connect, place.path()).output().unwrap();
         assert!(connected.status.success(), "{agent:?}: {connected:?}");
         let log = fs::File::create(place.path().join("log")).unwrap();

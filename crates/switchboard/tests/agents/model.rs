@@ -36,6 +36,8 @@ struct Script {
 struct Seen {
     /// The tool results in the longest conversation.
     results: Vec<String>,
+    /// The tools that the agent has offered, as the text of each list.
+    offered: Vec<String>,
     /// The requests of the agent, for the message of a failed test.
     requests: Vec<String>,
 }
@@ -65,6 +67,11 @@ impl Model {
         self.script.seen().results.clone()
     }
 
+    /// The text of all tools that the agent has offered.
+    pub(crate) fn offered(&self) -> String {
+        self.script.seen().offered.join("\n")
+    }
+
     /// A summary of the agent's requests.
     pub(crate) fn requests(&self) -> String {
         self.script.seen().requests.join("\n")
@@ -91,6 +98,7 @@ impl Script {
     fn answer(&self, path: &str, body: &[u8]) -> (&'static str, &'static str, String) {
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
         let tools = request["tools"].to_string();
+        self.seen().offered.push(tools.clone());
         self.seen().requests.push(format!(
             "{path}: {} bytes, with tools {}",
             body.len(),

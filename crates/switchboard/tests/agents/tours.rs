@@ -181,6 +181,54 @@ fn asked(agent: Agent, answers: Answers) {
     gateway.stop();
 }
 
+/// The list that an agent is shown when there are many tools.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    /// Every tool, because the agent searches the list itself.
+    EveryTool,
+    Menu,
+}
+
+/// Checks the tools that an agent offers to its model: the view by the client, and the profile.
+#[track_caller]
+fn viewed(agent: Agent, shown: Shown) {
+    let Some(program) = agent.find() else { return };
+    let home = Home::new(json!({}));
+    home.set_config(json!({
+        // `connect --http` needs a fixed port. It writes the one that the running gateway has.
+        "listen": "127.0.0.1:1",
+        "mcpServers": { "many": server(&["--tools", "60"]), "few": server(&[]) },
+        "profiles": { "narrow": { "servers": ["few"], "tools": { "allow": ["few:echo"] } } },
+    }));
+    let gateway = home.serve();
+    gateway.until_known("many");
+    gateway.until_known("few");
+    let offered = |options: &[&str]| {
+        let mut run = Run::start_with(agent, &program, &home, &[], options);
+        let status = run.ended();
+        assert!(status.success(), "{status}");
+        run.model.offered()
+    };
+    let all = offered(&[]);
+    assert_eq!(all.contains("many__"), shown == Shown::EveryTool, "{all}");
+    assert_eq!(
+        all.contains("retrieve_tools"),
+        shown == Shown::Menu,
+        "{all}"
+    );
+    for options in [
+        &["--profile", "narrow"][..],
+        &["--http", "--profile", "narrow"],
+    ] {
+        let narrow = offered(options);
+        assert!(narrow.contains("few__echo"), "{options:?}: {narrow}");
+        for hidden in ["many__", "few__env", "retrieve_tools"] {
+            assert!(!narrow.contains(hidden), "{options:?} {hidden}: {narrow}");
+        }
+    }
+    gateway.stop();
+}
+
 const ACCEPTED: &str = "action=accept";
 
 /// Interrupts a call that never ends, and checks that the server is notified.
@@ -300,4 +348,24 @@ fn gemini_uses_a_server_just_added() {
 #[test]
 fn gemini_uses_a_server_just_pasted() {
     first_contact(Agent::GeminiCli, Contact::Pasted);
+}
+
+#[test]
+fn claude_code_sees_its_view_and_profile() {
+    viewed(Agent::ClaudeCode, Shown::EveryTool);
+}
+
+#[test]
+fn codex_sees_its_view_and_profile() {
+    viewed(Agent::Codex, Shown::EveryTool);
+}
+
+#[test]
+fn opencode_sees_its_view_and_profile() {
+    viewed(Agent::OpenCode, Shown::Menu);
+}
+
+#[test]
+fn gemini_sees_its_view_and_profile() {
+    viewed(Agent::GeminiCli, Shown::Menu);
 }

@@ -200,6 +200,10 @@ fn token_is_gone_after_leaving_the_page() {
     let third = create(&browser, "third");
     browser.go("about:blank");
     browser.execute("history.back()", &json!([]));
+    browser.until("location.protocol === 'http:' && document.querySelector('main h1')?.innerText");
+    assert!(!holds(&third));
+    // The browser chooses the entry of its history that it returns to.
+    browser.go(&place.url("access"));
     row(&browser, "third");
     assert!(!holds(&third));
     assert_eq!(connect(&place, &third), 200);
@@ -259,5 +263,61 @@ fn user_signs_out_of_the_own_session() {
     browser.until_reads("You are signed out. To sign in");
     assert_eq!(sessions(&place), 0);
     assert!(browser.execute("return localStorage.length", &json!([])) == 0);
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn connected_client_is_listed_with_its_view() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let place = place();
+    open(&browser, &place);
+    let token = create(&browser, "ci");
+    assert_eq!(connect(&place, &token), 200);
+    browser.go(&place.url("overview"));
+    browser.go(&place.url("access"));
+    let cells = row(&browser, "a-client");
+    assert!(cells.contains(&"token ci".to_owned()), "{cells:?}");
+    let sees = "every tool: the list of tools is short".to_owned();
+    assert!(cells.contains(&sees), "{cells:?}");
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn profile_is_shown_as_its_clients_see_it() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let place = place();
+    open(&browser, &place);
+    browser.click(&browser.by_role("link", "work"));
+    browser.until_reads("Profile work");
+    browser.until_reads("files__read");
+    let text = browser.text();
+    assert!(!text.contains("mail__"), "{text}");
+    assert_eq!(browser.barriers(), "");
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn override_is_shown_beside_the_definition() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let place = place();
+    let config = place.path("home/switchboard.json");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let mut changed: Value = serde_json::from_str(&text).unwrap();
+    changed["mcpServers"]["files"]["overrides"] =
+        json!({ "read": { "name": "look", "arguments": { "path": { "value": "/a" } } } });
+    std::fs::write(&config, changed.to_string()).unwrap();
+    place.post("/api/v1/config/reload", &json!({}));
+    place.open(&browser);
+    browser.go(&place.url("tools/files/read"));
+    browser.until_reads("Name for clients");
+    browser.until_reads("files__look");
+    browser.until_reads("Fixed argument path");
+    assert_eq!(browser.barriers(), "");
     assert_eq!(browser.complaints(), [""; 0]);
 }

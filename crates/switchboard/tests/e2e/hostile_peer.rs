@@ -43,6 +43,12 @@ send approve POST "/api/v1/approvals/$id/approve" '{"by":"ada (console)"}'
 send add POST /api/v1/servers "$new"
 send link POST /api/v1/console/link ''
 send status GET /api/v1/status ''
+send mcp POST /mcp "$(cat "$out/call")"
+send server POST /mcp/s/a "$(cat "$out/call")"
+send sse GET /sse ''
+token=$(cat "$out/scoped") send scoped POST /mcp "$(cat "$out/call")"
+token=none send guessed POST /mcp "$(cat "$out/call")"
+mv "$out/tcp-guessed" "$out/guessed"
 
 # With what it may have found of the console, and by guessing.
 token=none host=$(cat "$out/host")
@@ -54,6 +60,9 @@ until [ -f "$out/daemon" ]; do sleep 0.05; done
 : >"$out/done"
 sleep 1000
 "#;
+
+/// A call that needs no session.
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a__echo","arguments":{"text":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"evil","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 
 fn pending(serve: &Serve<'_>) -> Vec<Value> {
     let list = serve.http().get("/api/v1/approvals?status=pending").json();
@@ -104,6 +113,12 @@ fn server_is_refused_at_every_door() {
     let unused = link(&serve);
     let session = sign_in(&serve, &link(&serve)).json()["token"].clone();
     let (session, _) = session.as_str().unwrap().split_once('.').unwrap();
+    let created = serve
+        .http()
+        .ask("POST", "/api/v1/tokens", &[], br#"{"name":"scoped"}"#);
+    let scoped = created.json()["token"].as_str().unwrap().to_owned();
+    fs::write(out.join("scoped"), scoped).unwrap();
+    fs::write(out.join("call"), CALL).unwrap();
     fs::write(out.join("host"), &unused.0).unwrap();
     fs::write(out.join("key"), &unused.1).unwrap();
     fs::write(out.join("session"), session).unwrap();
@@ -127,10 +142,12 @@ fn server_is_refused_at_every_door() {
         assert!(said.contains("a server of this gateway"), "{name}: {said}");
         tried += 1;
     }
-    assert_eq!(tried, 18);
+    assert_eq!(tried, 22);
     // The gateway does not look up the process of a client without credentials.
-    let guess = fs::read_to_string(out.join("guess")).unwrap();
-    assert!(guess.starts_with("HTTP/1.1 401"), "{guess}");
+    for guess in ["guess", "guessed"] {
+        let guess = fs::read_to_string(out.join(guess)).unwrap();
+        assert!(guess.starts_with("HTTP/1.1 401"), "{guess}");
+    }
 
     let still = pending(&serve);
     assert_eq!(still.len(), 1, "{still:?}");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Gateway, Place};
+use crate::support::{Gateway, Place, json};
 
 const CURSOR: &str = r#"{
   "mcpServers": {
@@ -131,8 +131,11 @@ fn clients_and_their_state_are_listed() {
         let line = lines.find(|line| line.starts_with(client)).unwrap();
         line.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(row("cursor "), "cursor connected ~/.cursor/mcp.json");
-    assert_eq!(row("codex "), "codex not found ~/.codex/config.toml");
+    assert_eq!(
+        row("cursor "),
+        "cursor connected (stdio) 0 ~/.cursor/mcp.json"
+    );
+    assert_eq!(row("codex "), "codex not found – ~/.codex/config.toml");
 }
 
 #[test]
@@ -348,4 +351,144 @@ fn connect_shows_no_neighbouring_key() {
     }
     let file = fs::read_to_string(place.user().join(".cursor/mcp.json")).unwrap();
     assert!(file.contains(key) && file.contains("switchboard"), "{file}");
+}
+
+#[test]
+fn client_is_connected_over_http() {
+    let place = with_cursor();
+    place.write_config("{ \"profiles\": { \"work\": { \"servers\": [] } } }\n");
+    let file = place.user().join(".cursor/mcp.json");
+    let client = || fs::read_to_string(&file).unwrap();
+    let names = || {
+        let tokens = json(&place, &["token", "list", "--json"]);
+        let tokens = tokens["tokens"].as_array().unwrap().clone();
+        let names = tokens.iter().map(|token| token["name"].clone());
+        names.collect::<Vec<_>>()
+    };
+
+    let done = place.run(&["connect", "cursor", "--http", "--dry-run"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.out.contains("http://127.0.0.1:7777/mcp"), "{done:?}");
+    assert!(!done.out.contains("swb_"), "{done:?}");
+    assert_eq!((client().as_str(), names().len()), (CURSOR, 0));
+
+    let connect = ["connect", "cursor", "--http", "--profile", "work", "--yes"];
+    let done = place.run(&connect);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(!done.out.contains("swb_"), "{done:?}");
+    assert!(
+        done.err.contains("created the token `cursor`\n"),
+        "{done:?}"
+    );
+    let entry: serde_json::Value = serde_json::from_str(&client()).unwrap();
+    let entry = &entry["mcpServers"]["switchboard"];
+    assert_eq!(entry["url"], "http://127.0.0.1:7777/mcp");
+    let bearer = entry["headers"]["Authorization"].as_str().unwrap();
+    assert!(bearer.starts_with("Bearer swb_"), "{entry}");
+    let tokens = json(&place, &["token", "list", "--json"]);
+    let token = &tokens["tokens"][0];
+    assert_eq!(
+        (&token["name"], &token["profile"], &token["rights"]),
+        (&"cursor".into(), &"work".into(), &["call"][..].into())
+    );
+
+    let done = place.run(&connect);
+    assert!(
+        done.err.starts_with("Cursor already has the gateway"),
+        "{done:?}"
+    );
+    let listed = place.run(&["connect"]).out;
+    assert!(listed.contains("cursor          connected"), "{listed}");
+    let pipe = "error: Cursor is connected over HTTP already\nhint: run `switchboard connect cursor --undo` first\n";
+    place.check(&["connect", "cursor", "--yes"], 1, "", pipe);
+    // The gateway does not import itself.
+    place.run(&["import", "cursor", "--yes"]);
+    let config = fs::read_to_string(place.config()).unwrap();
+    assert!(!config.contains("7777"), "{config}");
+
+    let done = place.run(&["connect", "cursor", "--undo"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(
+        done.err.contains("revoked the token `cursor`\n"),
+        "{done:?}"
+    );
+    assert_eq!((client().as_str(), names().len()), (CURSOR, 0));
+    let desktop = "error: Claude Desktop has no servers over HTTP in its configuration\nhint: connect it without --http\n";
+    place.check(
+        &["connect", "claude-desktop", "--http", "--yes"],
+        2,
+        "",
+        desktop,
+    );
+}
+
+#[test]
+fn revoked_token_of_a_client_is_reported() {
+    let place = with_cursor();
+    let connect = ["connect", "cursor", "--http", "--yes"];
+    assert_eq!(place.run(&connect).code, Some(0));
+    let again = "hint: run `switchboard connect cursor --undo`, then this command again\n";
+    place.write_config("{ \"profiles\": { \"work\": { \"servers\": [] } } }\n");
+    let other = format!("error: the token of Cursor is held to no profile\n{again}");
+    let under = ["connect", "cursor", "--http", "--yes", "--profile", "work"];
+    place.check(&under, 1, "", &other);
+    assert_eq!(place.run(&["token", "revoke", "cursor"]).code, Some(0));
+    let gone = format!(
+        "error: the token of Cursor was revoked or rotated, or belongs to another gateway\n{again}"
+    );
+    place.check(&connect, 1, "", &gone);
+    assert_eq!(place.run(&["connect", "cursor", "--undo"]).code, Some(0));
+    assert_eq!(place.run(&connect).code, Some(0));
+}
+
+#[test]
+fn changed_connection_keeps_its_token() {
+    let place = with_cursor();
+    let connect = ["connect", "cursor", "--http", "--yes"];
+    assert_eq!(place.run(&connect).code, Some(0));
+    place.write_config(
+        "{ \"listen\": \"127.0.0.1:7778\", \"profiles\": { \"work\": { \"servers\": [] } } }\n",
+    );
+    // The address differs, but the token is not held to the profile.
+    let other = "error: the token of Cursor is held to no profile\nhint: run `switchboard connect cursor --undo`, then this command again\n";
+    let under = ["connect", "cursor", "--http", "--yes", "--profile", "work"];
+    place.check(&under, 1, "", other);
+    assert_eq!(place.run(&connect).code, Some(0));
+    let file = place.user().join(".cursor/mcp.json");
+    let text = || fs::read_to_string(&file).unwrap();
+    assert!(text().contains("127.0.0.1:7778"), "{}", text());
+    let undo = ["connect", "cursor", "--undo"];
+    let done = place.run(&undo);
+    assert!(text().contains("127.0.0.1:7777"), "{}", text());
+    assert!(
+        done.err.contains("Cursor still has the gateway"),
+        "{done:?}"
+    );
+    assert!(!done.err.contains("revoked"), "{done:?}");
+    let done = place.run(&undo);
+    assert_eq!(text(), CURSOR);
+    assert!(
+        done.err.contains("revoked the token `cursor`\n"),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn token_goes_into_the_own_entry_alone() {
+    let place = with_cursor();
+    let other = "{\"mcpServers\":{\"other\":{\"url\":\"https://x.example/mcp\",\"headers\":{\"X\":\"swb_new-token-0\"}}}}";
+    place.write("user/.cursor/mcp.json", other);
+    let name = ["connect", "cursor", "--http", "--yes", "--name", "gw"];
+    assert_eq!(place.run(&name).code, Some(0));
+    let file = place.user().join(".cursor/mcp.json");
+    let text: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(
+        text["mcpServers"]["other"]["headers"]["X"],
+        "swb_new-token-0"
+    );
+    // The manifest knows the token, although the name differs.
+    let done = place.run(&["connect", "cursor", "--undo"]);
+    assert!(done.err.contains("revoked the token"), "{done:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), other);
 }

@@ -435,3 +435,33 @@ fn tokens_that_cannot_be_used_are_named() {
     place.write("home/tokens.json", "{");
     check(&place, "tokens", "problem", "tokens.json", "from a backup");
 }
+
+#[test]
+fn patterns_of_profiles_that_match_nothing_are_named() {
+    let place = Place::new();
+    place.write_config(
+        r#"{"listen": "127.0.0.1:0", "profiles": {"work": {"tools": {"allow": ["memory:*", "flies:*"], "deny": ["memory:delete_memry"]}}}}"#,
+    );
+    let no_server =
+        "`flies:*` in `profiles.work.tools.allow` has no effect: there is no such server";
+    check(
+        &place,
+        "profiles",
+        "warning",
+        no_server,
+        "switchboard tools",
+    );
+    assert_eq!(findings(&place, "profiles").len(), 1, "tools are not known");
+    let _gateway = Gateway::start(&place, &[]);
+    until("the tools are known", || {
+        (findings(&place, "profiles").len() == 2).then_some(())
+    });
+    let no_tool = "`memory:delete_memry` in `profiles.work.tools.deny` has no effect: clients see no such tool";
+    check(
+        &place,
+        "profiles",
+        "warning",
+        no_tool,
+        "did you mean `memory:delete_memory`?",
+    );
+}

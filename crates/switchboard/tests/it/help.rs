@@ -75,6 +75,7 @@ fn every_read_command_has_json() {
         &["memory", "import"],
         &["memory", "stats"],
         &["call"],
+        &["connect"],
         &["logs"],
         &["console"],
         &["doctor"],

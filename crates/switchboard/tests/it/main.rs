@@ -21,6 +21,7 @@ mod importing;
 mod memory;
 mod memory_files;
 mod memory_shared;
+mod moving;
 mod questions;
 mod reference;
 mod running;

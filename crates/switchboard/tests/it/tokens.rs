@@ -46,7 +46,7 @@ fn round(place: &Place) {
         (&"work".into(), &"files".into())
     );
     let table = place.run(&["token", "list"]).out;
-    assert!(table.contains("profile work, files"), "{table}");
+    assert!(table.contains("profile work; server files"), "{table}");
     let second = issued(place, &["token", "rotate", "ci"]);
     assert_ne!(first, second);
     let path = place.home().join("tokens.json");

@@ -244,6 +244,12 @@ fn connect(book: &mut Book, stage: &Stage) {
             &["connect"],
             &["connect", "cursor", "--undo"],
             &["connect", "cursor", "--undo"],
+            &["import", "cursor", "--yes", "--no-wait"],
+            &["connect", "cursor", "--move", "--yes"],
+            &["connect", "cursor", "--move"],
+            &["connect", "--all"],
+            &["connect", "--all", "--undo"],
+            &["connect", "--all", "--dry-run"],
         ],
     );
     stage.place.write("user/.cursor/mcp.json", "{ nonsense");

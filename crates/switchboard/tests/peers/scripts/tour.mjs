@@ -95,6 +95,7 @@ const parts = {
         await peer.level();
         const from = peer.heard.length;
         const result = await call(peer, "log", { message: "hello" });
+        await news(peer, "notifications/message", from);
         const heard = heardOf(peer, "notifications/message", from);
         return [...heard.map(({ params }) => [params.level, params.logger, params.data]), text(result)];
     },

@@ -11,14 +11,18 @@ use switchboard_base::{
     random,
 };
 use switchboard_client::{Client, Era, State as Connection};
-use switchboard_config::{Server, Start, Transport, shell_word};
+use switchboard_config::{Server, Transport, shell_word};
 use switchboard_wire::with_hint;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::sleep_until,
 };
 
-use super::{Answer, Control, Known, Upstream, advice, talk};
+use super::{
+    Answer, Control, Instance, Known, advice,
+    permission::{is_kept_up, off, runs},
+    talk,
+};
 use crate::{
     discovery::{self, Curiosity, Lists, Missing},
     judgement::Judgements,
@@ -36,7 +40,7 @@ const LEARN_LINGER: Duration = Duration::from_secs(10);
 
 /// The task that starts and stops the server.
 pub(super) struct Task {
-    upstream: Arc<Upstream>,
+    instance: Arc<Instance>,
     restart: Restart,
     run: Option<Run>,
     runs: u64,
@@ -96,9 +100,9 @@ enum Next {
 }
 
 impl Task {
-    pub(super) fn new(upstream: Arc<Upstream>, known: Known, is_off: bool) -> Self {
+    pub(super) fn new(instance: Arc<Instance>, known: Known, is_off: bool) -> Self {
         Self {
-            upstream,
+            instance,
             restart: Restart::new(Settings::default(), random::number()),
             run: None,
             runs: 0,
@@ -122,15 +126,15 @@ impl Task {
                 self.launch(None).await;
             }
             if wanted == Wanted::Sometime {
-                let upstream = &self.upstream;
+                let instance = &self.instance;
                 let known = self.known;
-                let queue = || Box::pin(turn(Arc::clone(upstream), known));
+                let queue = || Box::pin(turn(Arc::clone(instance), known));
                 queued.get_or_insert_with(queue);
             } else {
                 queued = None;
             }
             let due = self.due();
-            let upstream = Arc::clone(&self.upstream);
+            let instance = Arc::clone(&self.instance);
             let next = tokio::select! {
                 biased;
                 // The task has a sender itself, so the channel never closes.
@@ -139,7 +143,7 @@ impl Task {
                     self.look();
                     Next::Go
                 }
-                () = upstream.wake.notified() => {
+                () = instance.wake.notified() => {
                     self.heed_changes();
                     Next::Go
                 }
@@ -166,12 +170,12 @@ impl Task {
     }
 
     fn wanted(&self) -> Wanted {
-        let settings = self.upstream.settings.load();
-        if !runs(&settings) || self.upstream.ending.load(Relaxed) {
+        let settings = self.instance.common.settings.load();
+        if !runs(&settings) || self.instance.ending.load(Relaxed) {
             Wanted::No
-        } else if self.upstream.demand.load(Relaxed) > 0 {
+        } else if self.instance.demand.load(Relaxed) > 0 {
             Wanted::Now
-        } else if self.is_kept_up(&settings) || !self.known {
+        } else if self.is_kept_up(&settings) || self.is_to_list() {
             Wanted::Sometime
         } else {
             Wanted::No
@@ -180,7 +184,12 @@ impl Task {
 
     /// Tests if it runs all the time; a second connection does not.
     fn is_kept_up(&self, settings: &Server) -> bool {
-        is_kept_up(settings) && self.upstream.era.is_none()
+        is_kept_up(settings, &self.instance.origin) && self.instance.era.is_none()
+    }
+
+    /// Tests if the server's lists are to be fetched for the first time.
+    fn is_to_list(&self) -> bool {
+        !self.known && self.instance.origin.is_alone
     }
 
     /// Time of the next check.
@@ -198,20 +207,20 @@ impl Task {
     /// Time at which the server has been idle long enough to be stopped.
     fn idle_due(&self) -> Option<Instant> {
         let run = self.run.as_ref().filter(|run| run.ready)?;
-        let settings = self.upstream.settings.load();
+        let settings = self.instance.common.settings.load();
         if self.is_kept_up(&settings) || !self.known {
             return None;
         }
-        let unused = run.uses == self.upstream.limiter.uses();
+        let unused = run.uses == self.instance.limiter.uses();
         let patience = match settings.idle_stop? {
             // It was started only to fetch its lists.
             patience if unused => patience.min(LEARN_LINGER),
             patience => patience,
         };
-        let first = self.upstream.first();
+        let first = self.instance.first();
         let watched = first.is_some_and(|first| !first.watched.is_empty());
-        let in_use = watched || !self.upstream.questions.is_empty();
-        let used = self.upstream.limiter.last_used().filter(|_| !in_use);
+        let in_use = watched || !self.instance.questions.is_empty();
+        let used = self.instance.limiter.last_used().filter(|_| !in_use);
         // While it is in use, it is checked again later.
         let used = used.unwrap_or_else(Instant::now);
         Some(used.max(run.since) + patience)
@@ -219,18 +228,18 @@ impl Task {
 
     /// Starts the server, with the permit of a throttled start if no call waits for it.
     async fn launch(&mut self, place: Option<StartPermit>) {
-        let settings = self.upstream.settings();
+        let settings = self.instance.settings();
         let era = self.opening_era();
         self.runs += 1;
         self.is_off = false;
-        self.upstream.set_launched(true);
-        let name = &self.upstream.name;
+        self.instance.set_launched(true);
+        let name = &self.instance.name;
         self.restart.starting();
         self.tell(self.again(ServerState::Starting));
-        let upstream = Arc::downgrade(&self.upstream);
-        let asking = Weak::clone(&upstream);
+        let instance = Arc::downgrade(&self.instance);
+        let asking = Weak::clone(&instance);
         let judgements = Arc::new(Judgements::new());
-        let questions = Arc::clone(&self.upstream.questions);
+        let questions = Arc::clone(&self.instance.questions);
         let mut builder = Client::builder("switchboard", env!("CARGO_PKG_VERSION"))
             .handshake_timeout(settings.init_timeout)
             .request_timeout(settings.request_timeout)
@@ -240,26 +249,29 @@ impl Task {
             .capabilities(talk::capabilities())
             .label(name)
             .on_violation({
-                let (logs, server) = (Arc::clone(&self.upstream.deps.logs), Arc::clone(name));
+                let (logs, server) = (
+                    Arc::clone(&self.instance.deps.logs),
+                    Arc::clone(&self.instance.id),
+                );
                 move |violation| logs.note(&server, &stderr::words(violation))
             })
             .on_asked(move |asked| {
-                let (under_way, upstream) = (questions.under_way(), asking.upgrade());
+                let (under_way, instance) = (questions.under_way(), asking.upgrade());
                 async move {
                     let unanswered = unanswerable(&asked.method);
-                    let answering = upstream.and_then(|upstream| upstream.answer(asked, under_way));
+                    let answering = instance.and_then(|instance| instance.answer(asked, under_way));
                     answering.ok_or(unanswered)?.await
                 }
             })
             .on_notification({
                 let judgements = Arc::clone(&judgements);
                 move |news| {
-                    if let Some(upstream) = upstream.upgrade() {
-                        upstream.told(&judgements, &news.method, news.params.as_ref());
+                    if let Some(instance) = instance.upgrade() {
+                        instance.told(&judgements, &news.method, news.params.as_ref());
                     }
                 }
             });
-        if let Some(revision) = self.upstream.newest_revision() {
+        if let Some(revision) = self.instance.newest_revision() {
             builder = builder.newest_revision(revision);
         }
         if let Some(era) = era {
@@ -268,15 +280,15 @@ impl Task {
         let said = LastWords::default();
         let advice = launch::LaunchAdvice::default();
         let answers = launch::Answers::default();
-        let connecting = launch::connect(
-            builder,
-            name,
-            &settings,
-            &self.upstream.deps,
-            &said,
-            &advice,
-            &answers,
-        );
+        let start = launch::Start {
+            name: Arc::clone(name),
+            id: Arc::clone(&self.instance.id),
+            server: Arc::clone(&settings),
+            occasion: self.instance.origin.occasion.clone(),
+            state_dir: self.instance.origin.state_dir.clone(),
+            deps: Arc::clone(&self.instance.deps),
+        };
+        let connecting = launch::connect(builder, start, &said, &advice, &answers);
         let client = match connecting.await {
             Ok(client) => client,
             Err(NotStarted::Failed(error)) => return self.fail(error),
@@ -293,7 +305,7 @@ impl Task {
             judgements,
             curiosity: Curiosity::new(Instant::now()),
             since: Instant::now(),
-            uses: self.upstream.limiter.uses(),
+            uses: self.instance.limiter.uses(),
             place,
         });
     }
@@ -301,13 +313,13 @@ impl Task {
     /// The era to begin in: that of a waiting call, if the server may support it.
     fn opening_era(&mut self) -> Option<Era> {
         self.is_unprobed = false;
-        if let Some(newest) = self.upstream.newest_revision() {
+        if let Some(newest) = self.instance.newest_revision() {
             return Some(newest.era());
         }
-        let eras = &self.upstream.eras;
-        self.is_unprobed = self.upstream.may_speak(Era::Legacy)
+        let eras = &self.instance.eras;
+        self.is_unprobed = self.instance.may_speak(Era::Legacy)
             && !eras.is_ruled_out(Era::Modern)
-            && self.upstream.demand.load(Relaxed) > 0
+            && self.instance.demand.load(Relaxed) > 0
             && eras.wished() == Some(Era::Legacy);
         if self.is_unprobed {
             Some(Era::Legacy)
@@ -319,11 +331,11 @@ impl Task {
     /// Records the eras that the server has been shown to support or not. Returns `true` if it may be used in
     /// this one.
     fn learn_era(&mut self, era: Era) -> bool {
-        let newest = self.upstream.newest_revision();
+        let newest = self.instance.newest_revision();
         if newest.is_some_and(|newest| newest.era() != era) {
             return false;
         }
-        let eras = &self.upstream.eras;
+        let eras = &self.instance.eras;
         match era {
             Era::Legacy if self.is_unprobed || newest.is_some() => self.era = None,
             Era::Legacy => {
@@ -349,9 +361,9 @@ impl Task {
         match state {
             Connection::Ready(session) if !run.ready => {
                 if !self.learn_era(session.revision.era()) {
-                    let newest = self.upstream.newest_revision();
+                    let newest = self.instance.newest_revision();
                     let newest = newest.map_or("", |newest| newest.as_str());
-                    let asked = match self.upstream.era {
+                    let asked = match self.instance.era {
                         None => ", which its setting `revision` requires",
                         Some(_) => "",
                     };
@@ -366,31 +378,39 @@ impl Task {
                 run.ready = true;
                 run.answers.note();
                 run.since = Instant::now();
-                self.upstream.deps.reads.forget(&self.upstream.name);
+                self.instance.deps.reads.forget(&self.instance.id);
                 let judgements = Arc::clone(&run.judgements);
                 let live = Arc::new(Live::new(run.client.clone(), session, judgements));
-                if let Some(first) = self.upstream.first() {
+                if let Some(first) = self.instance.first() {
                     talk::restore(&first, &live);
                 }
                 // One connection in this era is enough.
-                if let Some(other) = self.upstream.close_other(Some(live.era())) {
+                if let Some(other) = self.instance.close_other(Some(live.era())) {
                     tokio::spawn(async move { other.leave().await });
                 }
-                self.upstream.live.store(Some(live));
+                self.instance.live.store(Some(live));
                 self.restart.up(Instant::now());
                 self.failed = None;
                 self.tell(Health::new(ServerState::Ready));
                 self.learn();
             }
             Connection::Backoff { reason, wrote, .. } => {
-                let reason = run.reason(&reason, wrote.as_deref(), &self.upstream.settings.load());
+                let reason = run.reason(
+                    &reason,
+                    wrote.as_deref(),
+                    &self.instance.common.settings.load(),
+                );
                 self.fail(StartError {
                     reason,
                     permanent: false,
                 });
             }
             Connection::Failed { reason, wrote } => {
-                let reason = run.reason(&reason, wrote.as_deref(), &self.upstream.settings.load());
+                let reason = run.reason(
+                    &reason,
+                    wrote.as_deref(),
+                    &self.instance.common.settings.load(),
+                );
                 self.fail(StartError {
                     reason,
                     permanent: true,
@@ -413,30 +433,30 @@ impl Task {
                 "failed to start in an older revision, now starting in the newest: {}",
                 error.reason
             );
-            self.upstream.deps.logs.note(&self.upstream.name, &line);
-            self.upstream.eras.set_unreached(Era::Legacy);
+            self.instance.deps.logs.note(&self.instance.id, &line);
+            self.instance.eras.set_unreached(Era::Legacy);
             self.restart.stopped(Instant::now());
             if self.wanted() == Wanted::No {
                 self.tell(Health::new(ServerState::Idle));
             }
-            self.upstream.wake.notify_one();
+            self.instance.wake.notify_one();
             return;
         }
         self.doubt_era(was_ready);
         let reason = with_hint(&error.reason, error.reason.hint());
-        tracing::warn!(server = %self.upstream.name, %reason, "Server failed.");
-        let failed = match self.upstream.era.and(self.upstream.newest_revision()) {
+        tracing::warn!(server = %self.instance.id, %reason, "Server failed.");
+        let failed = match self.instance.era.and(self.instance.newest_revision()) {
             None => format!("failed: {reason}"),
             Some(revision) => format!("failed in revision {revision}: {reason}"),
         };
-        self.upstream.deps.logs.note(&self.upstream.name, &failed);
+        self.instance.deps.logs.note(&self.instance.id, &failed);
         self.failed = Some(error.reason.clone());
         if !self.known {
-            let contact = &self.upstream.deps.first_contact;
-            contact.fail(&self.upstream.name, &self.upstream.settings.load());
-            contact.save_soon(self.upstream.deps.config.load_full());
+            let contact = &self.instance.deps.first_contact;
+            contact.fail(&self.instance.name, &self.instance.common.settings.load());
+            contact.save_soon(self.instance.deps.config.load_full());
         }
-        self.upstream.set_new(false);
+        self.instance.set_new(false);
         self.restart.failed(Instant::now(), error);
         let health = self.unwell();
         self.tell(health);
@@ -444,16 +464,16 @@ impl Task {
 
     /// Forgets the known era, which may have caused the failure.
     fn doubt_era(&mut self, was_ready: bool) {
-        let upstream = &self.upstream;
-        if let Some(era) = upstream.era {
-            if !was_ready && let Some(first) = upstream.first() {
+        let instance = &self.instance;
+        if let Some(era) = instance.era {
+            if !was_ready && let Some(first) = instance.first() {
                 first.eras.set_unreached(era);
             }
             return;
         }
         self.era = None;
-        upstream.eras.set_refuted(Era::Modern, false);
-        upstream.eras.forget_unreached();
+        instance.eras.set_refuted(Era::Modern, false);
+        instance.eras.forget_unreached();
     }
 
     /// Handles a server that would start a different file than the user approved.
@@ -465,10 +485,10 @@ impl Task {
         // It is started as soon as new settings allow it.
         self.is_off = true;
         self.tell(Health {
-            action: Some(start_approval::action(&self.upstream.name).into()),
+            action: Some(start_approval::action(&self.instance.name).into()),
             ..self.unwell()
         });
-        self.upstream.deps.live_catalog.ask_again();
+        self.instance.deps.live_catalog.ask_again();
     }
 
     /// The health of a server that is, or may be, retried. After a failure it has a reason until it is up.
@@ -483,7 +503,7 @@ impl Task {
 
     /// The health of a server that is not retried for a while.
     fn unwell(&self) -> Health {
-        let name = shell_word(&self.upstream.name);
+        let name = shell_word(&self.instance.name);
         let (until, reason, state, action) = match self.restart.state() {
             State::Waiting { until, reason } => {
                 let action = match reason.hint() {
@@ -538,24 +558,24 @@ impl Task {
 
     /// Stops an unused server in the background.
     fn retire(&mut self) {
-        let live = self.upstream.live.swap(None);
+        let live = self.instance.live.swap(None);
         // A caller that holds a permit by now may have seen the connection, and is about to use it.
-        if self.upstream.limiter.last_used().is_none() || self.upstream.demand.load(Relaxed) > 0 {
-            self.upstream.live.store(live);
+        if self.instance.limiter.last_used().is_none() || self.instance.demand.load(Relaxed) > 0 {
+            self.instance.live.store(live);
             // A caller may have found no connection in between, and now waits.
-            self.upstream.health.send_modify(|_| ());
+            self.instance.health.send_modify(|_| ());
             return;
         }
-        tracing::info!(server = %self.upstream.name, "Stopping an idle server.");
+        tracing::info!(server = %self.instance.id, "Stopping an idle server.");
         self.let_go();
-        self.upstream.eras.forget_unreached();
+        self.instance.eras.forget_unreached();
         self.restart.stopped(Instant::now());
         self.tell(Health::new(ServerState::Idle));
     }
 
     /// Ends the run in the background.
     fn let_go(&mut self) {
-        self.upstream.hide();
+        self.instance.hide();
         if let Some(run) = self.run.take() {
             tokio::spawn(async move {
                 run.client.stop().await;
@@ -568,10 +588,10 @@ impl Task {
         match order {
             Control::Stop(done) => return Next::End(done),
             Control::Tune(done) => {
-                let off = off(&self.upstream.name, &self.upstream.settings.load());
+                let off = off(&self.instance.name, &self.instance.common.settings.load());
                 let was_off = std::mem::replace(&mut self.is_off, off.is_some());
                 if let Some(off) = off {
-                    self.upstream.set_new(false);
+                    self.instance.set_new(false);
                     if !was_off {
                         self.let_go();
                     }
@@ -580,7 +600,7 @@ impl Task {
                 } else if was_off {
                     self.restart.pardon();
                     self.failed = None;
-                    self.upstream.set_new(!self.known);
+                    self.instance.set_new(self.is_to_list());
                     let state = match self.wanted() {
                         Wanted::No => ServerState::Idle,
                         Wanted::Now | Wanted::Sometime => ServerState::Starting,
@@ -593,9 +613,9 @@ impl Task {
                 self.end(ServerState::Starting).await;
                 self.restart.pardon();
                 self.era = None;
-                self.upstream.eras.forget();
+                self.instance.eras.forget();
                 self.failed = None;
-                match off(&self.upstream.name, &self.upstream.settings.load()) {
+                match off(&self.instance.name, &self.instance.common.settings.load()) {
                     None => self.launch(None).await,
                     Some(off) => self.tell(off),
                 }
@@ -608,7 +628,7 @@ impl Task {
 
     /// Handles changes of lists, and calls that wait for lists.
     fn heed_changes(&mut self) {
-        let hurried = self.upstream.take_hurried();
+        let hurried = self.instance.take_hurried();
         if let Some(run) = &mut self.run {
             run.curiosity.hurry(hurried, Instant::now());
             self.learn();
@@ -634,7 +654,7 @@ impl Task {
         };
         for lists in parts {
             let (number, client) = (run.number, run.client.clone());
-            let control = self.upstream.control.clone();
+            let control = self.instance.control.clone();
             tokio::spawn(async move {
                 let learnt = discovery::learn(&client, lists).await.map(Box::new);
                 let answer = Answer {
@@ -671,21 +691,21 @@ impl Task {
         };
         if let Some(learnt) = learnt {
             if learnt.has_tools() && !std::mem::replace(&mut self.known, true) {
-                self.upstream
+                self.instance
                     .deps
                     .first_contact
-                    .succeed(&self.upstream.name);
+                    .succeed(&self.instance.name);
             }
             let had = lists.without(missing.iter().map(|(kind, _)| *kind).collect());
             // Clients read this when they are notified of a change, so that a change that was also announced
             // is notified once.
-            let announced = self.upstream.take_announced(had);
-            let live_catalog = &self.upstream.deps.live_catalog;
-            live_catalog.announce(&self.upstream.name, announced);
-            if !self.upstream.take_in(*learnt).await {
+            let announced = self.instance.take_announced(had);
+            let live_catalog = &self.instance.deps.live_catalog;
+            live_catalog.announce(&self.instance.name, announced);
+            if !self.instance.take_in(*learnt).await {
                 missing = all_missing("its definitions cannot be checked");
             }
-            self.upstream.note_lists(lists, &missing);
+            self.instance.note_lists(lists, &missing);
             if announced != Lists::NONE {
                 live_catalog.touch();
             }
@@ -694,12 +714,12 @@ impl Task {
         let lacking = missing.iter().map(|(kind, _)| *kind).collect();
         run.curiosity.answered(lists, lacking, Instant::now());
         run.judgements.finish(lists, due, &missing);
-        self.upstream.set_new(false);
+        self.instance.set_new(false);
     }
 
     /// Ends the run and waits until its process is gone.
     async fn end(&mut self, state: ServerState) {
-        self.upstream.hide();
+        self.instance.hide();
         self.restart.stopped(Instant::now());
         self.tell(Health::new(state));
         if let Some(run) = self.run.take() {
@@ -709,12 +729,16 @@ impl Task {
     }
 
     fn tell(&self, health: Health) {
-        let name = &self.upstream.name;
-        if self.upstream.era.is_none() {
-            self.upstream.deps.events.server(name, &health);
+        let name = &self.instance.name;
+        if self.instance.era.is_none() {
+            let events = &self.instance.deps.events;
+            match self.instance.origin.number {
+                None => events.server(name, &health),
+                Some(number) => events.instance(name, number, &health),
+            }
         }
-        tracing::debug!(server = %name, state = health.state.as_str(), reason = health.reason.as_ref().map(tracing::field::display), "Server state.");
-        self.upstream.health.send_replace(health);
+        tracing::debug!(server = %self.instance.id, state = health.state.as_str(), reason = health.reason.as_ref().map(tracing::field::display), "Server state.");
+        self.instance.health.send_replace(health);
     }
 }
 
@@ -723,48 +747,23 @@ const NEVER: Duration = Duration::from_hours(24);
 /// Room for the gateway's own requests (lists) in addition to calls.
 const IN_FLIGHT_SPARE: usize = 16;
 
-/// Tests if the settings allow the server to run.
-fn runs(settings: &Server) -> bool {
-    settings.enabled && !settings.hold
-}
-
-/// The health of a server that its settings prevent from running; `None` for others.
-pub(super) fn off(name: &str, settings: &Server) -> Option<Health> {
-    if runs(settings) {
-        return None;
-    }
-    if !settings.enabled {
-        return Some(Health::new(ServerState::Disabled));
-    }
-    Some(Health {
-        reason: Some(Reason::plain(start_approval::REASON)),
-        action: Some(start_approval::action(name).into()),
-        ..Health::new(ServerState::Parked)
-    })
-}
-
-/// Tests if the server runs all the time.
-pub(super) fn is_kept_up(settings: &Server) -> bool {
-    settings.start == Some(Start::Eager)
-}
-
 /// Waits for the turn of a server that no call waits for, and for a permit if it runs on this machine.
-async fn turn(upstream: Arc<Upstream>, known: bool) -> Option<StartPermit> {
-    let settings = upstream.settings();
-    upstream.set_launched(false);
-    let begin = || upstream.set_launched(true);
+async fn turn(instance: Arc<Instance>, known: bool) -> Option<StartPermit> {
+    let settings = instance.settings();
+    instance.set_launched(false);
+    let begin = || instance.set_launched(true);
     match settings.transport {
         Transport::Command(_) | Transport::Container(_) => {
-            let contact = &upstream.deps.first_contact;
-            let order = if !known && contact.was_tried(&upstream.name, &settings) {
+            let contact = &instance.deps.first_contact;
+            let order = if !known && contact.was_tried(&instance.name, &settings) {
                 Priority::Last
             } else {
                 Priority::First
             };
-            Some(upstream.deps.start_throttle.turn(order, begin).await)
+            Some(instance.deps.start_throttle.turn(order, begin).await)
         }
         Transport::Remote(_) | Transport::BuiltIn => {
-            upstream.deps.start_throttle.open(begin).await;
+            instance.deps.start_throttle.open(begin).await;
             None
         }
     }

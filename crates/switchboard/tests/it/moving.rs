@@ -1,0 +1,426 @@
+//! Servers that move from clients to the gateway, and the connection of all clients.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{Done, Gateway, Place, json};
+
+const CURSOR: &str = r#"{
+  // Of mine.
+  "mcpServers": {
+    "files": { // the first
+      "command": "npx", "args": ["-y", "files"],
+      "env": { "API_KEY": "abcdef0123456789" }
+    },
+    // Stays.
+    "mine": { "command": "other" },
+    "docs": { "url": "https://docs.example/mcp", "headers": { "Authorization": "Bearer abcdef9876543210" } }
+  },
+  "theme": "dark" // here
+}
+"#;
+
+/// The servers of Cursor as imported, with the secrets in files, but another `mine`.
+fn imported() -> (Place, PathBuf) {
+    let place = Place::new();
+    let file = place.write("user/.cursor/mcp.json", CURSOR);
+    place.write_config(r#"{"mcpServers": {"mine": {"command": "x"}}}"#);
+    let done = place.run(&["import", "cursor", "--yes"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let config = fs::read_to_string(place.config()).unwrap();
+    assert!(config.contains("${secret:"), "{config}");
+    (place, file)
+}
+
+#[track_caller]
+fn run(place: &Place, args: &[&str]) -> Done {
+    let done = place.run(args);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    done
+}
+
+fn text(file: &PathBuf) -> String {
+    fs::read_to_string(file).unwrap()
+}
+
+const MOVE: [&str; 4] = ["connect", "cursor", "--move", "--yes"];
+
+#[test]
+fn imported_servers_move_and_come_back() {
+    let (place, file) = imported();
+    let preview = run(&place, &["connect", "cursor", "--move", "--dry-run"]);
+    assert_eq!(text(&file), CURSOR);
+    let asked = place.run(&["connect", "cursor", "--move"]);
+    assert_eq!((asked.code, text(&file).as_str()), (Some(2), CURSOR));
+    let done = run(&place, &MOVE);
+    assert_eq!(done.out, preview.out);
+    for secret in ["abcdef0123456789", "abcdef9876543210"] {
+        assert!(!done.out.contains(secret), "{done:?}");
+    }
+    for line in [
+        "note: `mine` stays in Cursor: the gateway's server of this name has another command\n",
+        "the gateway has 2 servers of Cursor, to be removed there: files, docs\n",
+        "changed DIR/user/.cursor/mcp.json\n",
+    ] {
+        assert!(done.err.contains(line), "{line}: {done:?}");
+    }
+    let after = text(&file);
+    for kept in ["// Of mine.", "// Stays.", "\"theme\": \"dark\" // here"] {
+        assert!(after.contains(kept), "{after}");
+    }
+    assert!(
+        after.contains("switchboard") && !after.contains("files\""),
+        "{after}"
+    );
+    let backups = fs::read_dir(place.home().join("backups")).unwrap();
+    for file in backups {
+        let mode = file.unwrap().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    let again = run(&place, &MOVE);
+    assert!(
+        again.err.contains("there is no server to move"),
+        "{again:?}"
+    );
+    let undone = run(&place, &["connect", "cursor", "--undo"]);
+    assert!(
+        undone.err.contains("restored DIR/user/.cursor"),
+        "{undone:?}"
+    );
+    assert_eq!(text(&file), CURSOR);
+}
+
+#[test]
+fn connected_client_only_loses_its_servers() {
+    let (place, file) = imported();
+    let connected = run(&place, &["connect", "cursor", "--yes"]);
+    let warning = "warning: Cursor also starts `docs`, `files`, `mine` without the gateway\n";
+    assert!(connected.err.contains(warning), "{connected:?}");
+    let before = text(&file);
+    let done = run(&place, &MOVE);
+    assert!(!done.out.contains("+    \"switchboard\""), "{done:?}");
+    assert!(!text(&file).contains("\"files\""));
+    // The client has changed its file since.
+    fs::write(&file, text(&file).replace("dark", "light")).unwrap();
+    let undone = run(&place, &["connect", "cursor", "--undo"]);
+    assert!(
+        undone.err.contains("put back only `files`, `docs`"),
+        "{undone:?}"
+    );
+    assert!(undone.err.contains("still has the gateway"), "{undone:?}");
+    let entries = |text: &str| {
+        let plain: String = text
+            .lines()
+            .map(|line| line.split(" //").next().unwrap())
+            .filter(|line| !line.trim_start().starts_with("//"))
+            .collect();
+        let root: Value = serde_json::from_str(&plain).unwrap();
+        root["mcpServers"].clone()
+    };
+    assert_eq!(entries(&text(&file)), entries(&before));
+    assert!(text(&file).contains("light"));
+}
+
+#[test]
+fn client_over_http_keeps_its_token() {
+    let (place, file) = imported();
+    run(&place, &["connect", "cursor", "--http", "--yes"]);
+    let connected = text(&file);
+    let token = connected.split("swb_").nth(1).unwrap();
+    let token = token.split('"').next().unwrap();
+    let done = run(&place, &MOVE);
+    assert!(!done.out.contains(token), "{done:?}");
+    assert!(text(&file).contains(token) && !text(&file).contains("\"files\""));
+    let undone = run(&place, &["connect", "cursor", "--undo"]);
+    assert!(!undone.err.contains("revoked"), "{undone:?}");
+    assert_eq!(text(&file), connected);
+    run(&place, &["token", "revoke", "cursor"]);
+    let done = place.run(&MOVE);
+    assert!(
+        done.err.contains("the token of Cursor was revoked"),
+        "{done:?}"
+    );
+    assert_eq!((done.code, text(&file)), (Some(1), connected));
+}
+
+/// The gateway would not show these servers to the client.
+#[test]
+fn unavailable_servers_stay_with_the_reason() {
+    let place = Place::new();
+    let servers = r#"{"mcpServers": {
+        "off": {"command": "off"}, "held": {"command": "held"}, "hidden": {"command": "hidden"},
+        "secret": {"command": "s", "env": {"KEY": "abcdef0123456789"}}, "new": {"command": "n"},
+        "paused": {"command": "p", "disabled": true}, "env": {"command": "e", "env": {"A": "1"}},
+        "few": {"command": "f", "disabledTools": ["x"]}, "file": {"command": "f2", "envFile": "e"},
+        "broken": {}, "same": {"command": "same"}
+    }}"#;
+    let file = place.write("user/.cursor/mcp.json", servers);
+    place.write_config(
+        r#"{"mcpServers": {
+            "off": {"command": "off", "enabled": false}, "held": {"command": "held", "hold": true},
+            "hidden": {"command": "hidden"}, "secret": {"command": "s", "env": {"KEY": "${secret:gone}"}},
+            "paused": {"command": "p"}, "env": {"command": "e", "env": {"A": "2"}}, "few": {"command": "f"},
+            "file": {"command": "f2"}, "other-name": {"command": "same", "inheritEnv": ["X"]}
+        }, "profiles": {"work": {"servers": ["o*", "held", "secret", "paused"]}}}"#,
+    );
+    let done = run(&place, &[&MOVE[..], &["--profile", "work"]].concat());
+    for (name, why) in [
+        (
+            "off",
+            "it is disabled in the gateway (`switchboard enable off`)",
+        ),
+        ("held", "the gateway starts it only after you approve it"),
+        ("hidden", "the profile `work` does not include it"),
+        ("secret", "the secret `gone` does not exist"),
+        ("new", "the gateway does not have it"),
+        ("paused", "it is disabled there"),
+        (
+            "env",
+            "the gateway's server of this name has another variable `A`",
+        ),
+        (
+            "few",
+            "the gateway's server of this name has another selection of tools",
+        ),
+        ("file", "its `envFile` is not imported"),
+        ("broken", "it has neither `command` nor `url`"),
+    ] {
+        let line = done
+            .err
+            .lines()
+            .find(|line| line.starts_with(&format!("note: `{name}` stays in Cursor: ")));
+        assert!(
+            line.is_some_and(|line| line.contains(why)),
+            "{name}: {done:?}"
+        );
+        assert!(text(&file).contains(&format!("\"{name}\"")), "{name}");
+    }
+    assert!(
+        done.err
+            .contains("removed there: same (there `other-name`)\n"),
+        "{done:?}"
+    );
+    assert!(!text(&file).contains("\"same\""));
+    let hint = "hint: add the servers that the gateway lacks with `switchboard import cursor`";
+    assert!(done.err.contains(hint), "{done:?}");
+}
+
+#[test]
+fn disabled_gateway_takes_no_server() {
+    let (place, file) = imported();
+    run(&place, &["connect", "cursor", "--yes"]);
+    let off = text(&file).replace(
+        "\"switchboard\": {",
+        "\"switchboard\": { \"disabled\": true,",
+    );
+    fs::write(&file, &off).unwrap();
+    let done = run(&place, &MOVE);
+    let why = "`files` stays in Cursor: the gateway's entry `switchboard` is disabled there";
+    assert!(done.err.contains(why), "{done:?}");
+    assert_eq!(text(&file), off);
+}
+
+#[test]
+fn servers_of_projects_stay() {
+    let (place, file) = imported();
+    let own = r#"{"mcpServers": {"files": {"command": "npx", "args": ["-y", "files"], "env": {"API_KEY": "abcdef0123456789"}}}}"#;
+    let project = place.write("user/repo/.cursor/mcp.json", own);
+    let mut command = place.command(&MOVE);
+    let output = command
+        .current_dir(place.user().join("repo"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let why = "`files` stays in ~/repo/.cursor/mcp.json: the file belongs to a project";
+    assert!(said.contains(why), "{said}");
+    assert_eq!(text(&project), own);
+    assert!(!text(&file).contains("\"files\""));
+}
+
+#[test]
+fn damaged_configuration_moves_nothing() {
+    let (place, file) = imported();
+    place.write_config("{ damaged");
+    let done = place.run(&MOVE);
+    assert_eq!((done.code, text(&file).as_str()), (Some(1), CURSOR));
+    assert!(done.err.contains("switchboard.json:1:"), "{done:?}");
+}
+
+const CODEX: &str = "\
+# Mine.
+model = \"x\"
+
+# Files.
+[mcp_servers.files]
+command = \"npx\" # odd
+args = [\"-y\", \"files\"]
+
+[mcp_servers.files.env]
+API_KEY = \"abcdef0123456789\"
+
+[mcp_servers.own]
+command = \"own\"
+";
+
+#[test]
+fn all_clients_are_connected_despite_one_failure() {
+    let (place, cursor) = imported();
+    let codex = place.write("user/.codex/config.toml", CODEX);
+    let zed = place.write("user/.config/zed/settings.json", "{ damaged");
+    fs::create_dir(place.user().join(".gemini")).unwrap();
+    let gemini = place.user().join(".gemini/settings.json");
+    run(&place, &["connect", "cursor", "--yes"]);
+    let connected = text(&cursor);
+
+    let all = ["connect", "--all", "--move"];
+    let done = place.run(&[&all[..], &["--dry-run"]].concat());
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.out.contains("-[mcp_servers.files]\n"), "{done:?}");
+    assert_eq!(
+        (text(&codex).as_str(), text(&cursor)),
+        (CODEX, connected.clone())
+    );
+
+    let done = place.run(&[&all[..], &["--yes"]].concat());
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let failure =
+        "error: cannot connect Zed: cannot parse DIR/user/.config/zed/settings.json:1:3: ";
+    assert_eq!(done.err.matches(failure).count(), 1, "{done:?}");
+    assert!(
+        done.err
+            .contains("restart Cursor, Codex, Gemini CLI to use"),
+        "{done:?}"
+    );
+    assert!(!done.out.contains("abcdef0123456789"), "{done:?}");
+    assert!(!text(&cursor).contains("\"files\""));
+    let toml = text(&codex);
+    assert!(
+        toml.starts_with("# Mine.\nmodel = \"x\"\n\n# Files.\n\n[mcp_servers.own]\n"),
+        "{toml}"
+    );
+    assert!(text(&gemini).contains("switchboard"));
+
+    let done = run(&place, &["connect", "--all", "--undo"]);
+    assert!(
+        done.err.contains("deleted DIR/user/.gemini/settings.json"),
+        "{done:?}"
+    );
+    assert_eq!((text(&codex).as_str(), text(&cursor)), (CODEX, connected));
+    assert!(!gemini.exists());
+    assert_eq!(text(&zed), "{ damaged");
+    run(&place, &["connect", "--all", "--undo"]);
+    assert_eq!(text(&cursor), CURSOR);
+    let nothing = "error: there is nothing to undo\n";
+    place.check(&["connect", "--all", "--undo"], 1, "", nothing);
+}
+
+#[test]
+fn all_skips_connected_and_unable_clients() {
+    let (place, cursor) = imported();
+    let desktop = place.write("user/.config/Claude/claude_desktop_config.json", "{}");
+    place.write("user/.codex/config.toml", "");
+    run(&place, &["connect", "cursor", "--yes"]);
+    let connected = text(&cursor);
+    let _gateway = Gateway::start(&place, &[]);
+    let done = run(
+        &place,
+        &["connect", "--all", "--http", "--name", "gw", "--yes"],
+    );
+    assert!(
+        done.err.contains("Cursor is connected already\n"),
+        "{done:?}"
+    );
+    let reason = "warning: skipped Claude Desktop: Claude Desktop has no servers over HTTP";
+    assert!(done.err.contains(reason), "{done:?}");
+    assert_eq!(
+        (text(&cursor), text(&desktop)),
+        (connected, "{}".to_owned())
+    );
+    assert!(text(&place.user().join(".codex/config.toml")).contains("[mcp_servers.gw]"));
+    let tokens = json(&place, &["token", "list", "--json"]);
+    assert_eq!(tokens["tokens"][0]["name"], "codex");
+    let done = run(&place, &["connect", "--all", "--undo"]);
+    assert!(done.err.contains("revoked the token `codex`"), "{done:?}");
+}
+
+#[test]
+fn all_without_clients_changes_nothing() {
+    let place = Place::new();
+    let done = run(&place, &["connect", "--all", "--yes"]);
+    assert!(
+        done.err.starts_with("no client is installed here\n"),
+        "{done:?}"
+    );
+    let wrong = place.run(&["connect", "cursor", "--all"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+}
+
+#[test]
+fn list_names_connection_and_own_servers() {
+    let (place, _) = imported();
+    place.write("user/.codex/config.toml", CODEX);
+    place.write("user/.gemini/settings.json", "[]");
+    let profiles = r#"{"profiles": {"work": {"servers": []}}}"#;
+    place.write_config(profiles);
+    run(
+        &place,
+        &["connect", "cursor", "--http", "--profile", "work", "--yes"],
+    );
+    run(
+        &place,
+        &[
+            "connect",
+            "codex",
+            "--profile",
+            "work",
+            "--name",
+            "gw",
+            "--yes",
+        ],
+    );
+    let list = json(&place, &["connect", "--json"]);
+    let client = |name: &str| {
+        let mut all = list["clients"].as_array().unwrap().iter();
+        let mut one = all.find(|client| client["client"] == name).unwrap().clone();
+        one.as_object_mut().unwrap().remove("file");
+        one
+    };
+    let expected = serde_json::json!({
+        "client": "cursor", "title": "Cursor", "state": "connected", "name": "switchboard",
+        "transport": "http", "profile": "work", "servers": 3,
+    });
+    assert_eq!(client("cursor"), expected);
+    let expected = serde_json::json!({
+        "client": "codex", "title": "Codex", "state": "connected", "name": "gw",
+        "transport": "stdio", "profile": "work", "servers": 2,
+    });
+    assert_eq!(client("codex"), expected);
+    assert_eq!(client("zed")["state"], "not found");
+    assert_eq!(client("gemini")["state"], "unreadable");
+    assert!(
+        client("gemini")["error"]
+            .as_str()
+            .unwrap()
+            .contains("not an object")
+    );
+    let table = run(&place, &["connect"]).out;
+    let row = table
+        .lines()
+        .find(|line| line.starts_with("cursor"))
+        .unwrap();
+    let row: Vec<_> = row.split_whitespace().collect();
+    assert_eq!(
+        row,
+        [
+            "cursor",
+            "connected",
+            "(http,",
+            "profile",
+            "work)",
+            "3",
+            "~/.cursor/mcp.json"
+        ]
+    );
+}
