@@ -2,15 +2,30 @@
 
 use std::{
     path::Path,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
+
+use tokio::sync::Mutex;
 
 /// The directory that a client works in, if it is known: an absolute path without symbolic links.
 #[derive(Debug, Clone, Default)]
 pub struct Project {
     given: Option<Arc<str>>,
     /// Shared by the clones, so that the client is asked once.
-    from_roots: Option<Arc<OnceLock<Arc<str>>>>,
+    from_roots: Option<Arc<FromRoots>>,
+}
+
+/// A directory that is determined from the roots of the client.
+#[derive(Debug, Default)]
+struct FromRoots {
+    found: OnceLock<Arc<str>>,
+    /// The number of times that the client has announced other roots.
+    changes: AtomicU64,
+    /// That number when the client was last asked, without success. Locked while it is asked.
+    asked_at: Mutex<Option<u64>>,
 }
 
 impl Project {
@@ -32,31 +47,58 @@ impl Project {
 
     /// The path.
     pub fn path(&self) -> Option<&Arc<str>> {
-        let found = || self.from_roots.as_ref().and_then(|found| found.get());
+        let found = || self.from_roots.as_ref().and_then(|roots| roots.found.get());
         self.given.as_ref().or_else(found)
     }
 
-    /// Tests if the client has to be asked for its roots.
+    /// The path, if it was known before the client was asked.
+    pub fn given(&self) -> Option<&Arc<str>> {
+        self.given.as_ref()
+    }
+
+    /// Tests if the directory has to be determined from the roots of the client.
     pub fn is_open(&self) -> bool {
         self.path().is_none() && self.from_roots.is_some()
     }
 
-    /// Sets the directory, once.
-    pub fn settle(&self, path: Arc<str>) {
-        if let Some(found) = &self.from_roots {
-            // Another request may have asked at the same time.
-            let _ = found.set(path);
+    /// Determines the directory by asking the client, unless it was asked before and has not announced other roots
+    /// since. Requests at the same time wait for one answer.
+    pub async fn settle(&self, asking: impl Future<Output = Option<Arc<str>>>) {
+        let Some(roots) = &self.from_roots else {
+            return;
+        };
+        let mut asked_at = roots.asked_at.lock().await;
+        let now = roots.changes.load(Relaxed);
+        if roots.found.get().is_some() || *asked_at == Some(now) {
+            return;
+        }
+        match asking.await {
+            Some(path) => {
+                // Set under the lock, and only once.
+                let _ = roots.found.set(path);
+            }
+            None => *asked_at = Some(now),
+        }
+    }
+
+    /// Has the client asked again if it has named no directory so far.
+    pub fn roots_changed(&self) {
+        if let Some(roots) = &self.from_roots {
+            roots.changes.fetch_add(1, Relaxed);
         }
     }
 }
 
-/// The directory that a program works in, if that is a project: not the home directory or one above it, in which
-/// programs run that are started from a menu.
+/// The directory that a program works in, if that is a project.
 pub fn project_dir(path: &Path) -> Option<String> {
+    real_dir(path).filter(|path| is_project(path))
+}
+
+/// Tests if a directory, named without symbolic links, can be a project: not the home directory or one above it, in
+/// which programs run that are started from a menu.
+pub fn is_project(path: &str) -> bool {
     let home = std::env::home_dir().and_then(|home| real_dir(&home));
-    let path = real_dir(path)?;
-    let is_above = |home: &String| Path::new(home).starts_with(&path);
-    (path != "/" && !home.as_ref().is_some_and(is_above)).then_some(path)
+    path != "/" && !home.is_some_and(|home| Path::new(&home).starts_with(path))
 }
 
 /// The path of an existing directory, without symbolic links; `None` for a relative path, and for one that is not
@@ -93,18 +135,41 @@ mod tests {
         assert_eq!(real_dir(&path.join("file")), None);
     }
 
-    #[test]
-    fn directory_from_roots_is_shared_by_clones() {
+    #[tokio::test]
+    async fn directory_from_roots_is_shared_by_clones() {
         let project = Project::of_roots();
         let clone = project.clone();
         assert!(clone.is_open());
-        project.settle("/a".into());
-        project.settle("/b".into());
+        project.settle(async { Some("/a".into()) }).await;
+        project.settle(async { panic!("asked again") }).await;
         assert_eq!(clone.path().map(|path| &**path), Some("/a"));
         assert!(!clone.is_open());
         let known = Project::known("/c".into());
-        known.settle("/d".into());
+        known.settle(async { panic!("asked") }).await;
         assert_eq!(known.path().map(|path| &**path), Some("/c"));
+    }
+
+    #[tokio::test]
+    async fn client_is_asked_again_after_a_change() {
+        let project = Project::of_roots();
+        let asked = AtomicU64::new(0);
+        let none = || async {
+            asked.fetch_add(1, Relaxed);
+            tokio::task::yield_now().await;
+            None
+        };
+        tokio::join!(project.settle(none()), project.settle(none()));
+        project.settle(none()).await;
+        assert_eq!(asked.load(Relaxed), 1);
+        // A change while the client answers.
+        project.roots_changed();
+        let changing = async {
+            project.roots_changed();
+            none().await
+        };
+        project.settle(changing).await;
+        project.settle(async { Some("/a".into()) }).await;
+        assert_eq!(project.path().map(|path| &**path), Some("/a"));
     }
 
     #[test]

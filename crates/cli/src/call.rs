@@ -10,7 +10,7 @@ use std::{
 use clap::Args;
 use jiff::Timestamp;
 use serde::{Deserialize, de::IgnoredAny};
-use switchboard_base::{health::UNREADABLE, project::project_dir};
+use switchboard_base::health::UNREADABLE;
 use switchboard_config::Home;
 use switchboard_rest::{
     approvals::{Approval, Approvals},
@@ -200,9 +200,7 @@ pub fn run(home: &Home, args: &Call) -> Result<(), Error> {
         name: args.tool.clone(),
         // The arguments as they were given, so that numbers keep all their digits.
         arguments: Some(arguments),
-        project: std::env::current_dir()
-            .ok()
-            .and_then(|dir| project_dir(&dir)),
+        project: describe::project(),
         page: false,
         progress: true,
     };

@@ -15,7 +15,7 @@ use std::{
 
 use clap::{ArgGroup, Args};
 use switchboard_client_configs::{
-    Client, Connection, Dirs, GatewayEntry, HttpEntry, Plan, Reach, apply, plan_connect,
+    Applied, Client, Connection, Dirs, GatewayEntry, HttpEntry, Plan, Reach, apply, plan_connect,
     plan_unchanged, state,
 };
 use switchboard_config::{Config, Home};
@@ -200,25 +200,17 @@ impl Change {
     /// Changes the file.
     fn carry_out(&mut self, task: &Task<'_>) -> Result<(), Error> {
         let (home, plan) = (task.home, &mut self.plan);
-        let mut issued = None;
-        let new = self.http.as_ref();
-        if let Some(http) = new.filter(|http| plan.after.contains(&http.token)) {
-            let profile = task.args.profile.as_deref();
-            let (name, token) = token::issue_for(home, plan.client.name(), profile)?;
-            plan.after = plan.after.replace(&http.token, &token);
-            let all = token::read(home)?;
-            plan.token = token::find(&all, &token).map(|token| token.id().to_string());
-            issued = Some(name);
-        }
-        let applied = match apply(plan, &backups::folder(home)) {
-            Ok(applied) => applied,
-            Err(error) => {
-                // The first error is the one to report.
-                let _ = issued.map(|name| token::revoke(home, &name));
-                return Err(error.into());
-            }
-        };
-        if let Some(name) = issued {
+        let new = self.http.as_ref().map(|http| &*http.token);
+        let new = new.filter(|placeholder| plan.after.contains(placeholder));
+        let profile = task.args.profile.as_deref();
+        let issue = |_| token::issue_for(home, plan.client.name(), profile);
+        let issued = new.map(issue).transpose()?;
+        let (name, token) = issued.unzip();
+        let applied = write(home, plan, new.zip(token.as_deref())).inspect_err(|_| {
+            // The first error is the one to report.
+            let _ = name.as_ref().map(|name| token::revoke(home, name));
+        })?;
+        if let Some(name) = name {
             print::say(&format!("created the token `{name}`"));
         }
         if let Some(file) = applied.written {
@@ -245,6 +237,16 @@ impl Change {
             moving.advise(self.plan.client);
         }
     }
+}
+
+/// Changes a file, with a new token in place of a text.
+fn write(home: &Home, plan: &mut Plan, token: Option<(&str, &str)>) -> Result<Applied, Error> {
+    if let Some((placeholder, token)) = token {
+        plan.after = plan.after.replace(placeholder, token);
+        let all = token::read(home)?;
+        plan.token = token::find(&all, token).map(|token| token.id().to_string());
+    }
+    Ok(apply(plan, &backups::folder(home))?)
 }
 
 /// Tests if the entry of a client stays as it is: `--move` alone only removes servers.

@@ -3,6 +3,7 @@
 use std::{fmt::Write as _, io};
 
 use clap::Args;
+use switchboard_base::project::project_dir;
 use switchboard_catalog::escape;
 use switchboard_config::Home;
 use switchboard_rest::tools::{Overridden, Tool, Tools};
@@ -35,10 +36,18 @@ const EXAMPLE: usize = 4;
 
 /// The tool with this name, or the error that it does not exist.
 pub(super) fn find(link: &Link, name: &str) -> Result<Tool, Error> {
-    let Tools { tools, .. } = link.get(&format!("/api/v1/tools?name={}", escape(name)))?;
+    let project = project().map(|project| format!("&project={}", escape(&project)));
+    let project = project.unwrap_or_default();
+    let path = format!("/api/v1/tools?name={}{project}", escape(name));
+    let Tools { tools, .. } = link.get(&path)?;
     let gone =
         || Error::new(format!("`{name}` is no longer available")).hint("run the command again");
     tools.into_iter().next().ok_or_else(gone)
+}
+
+/// The directory that the user works in, if that is a project.
+pub(super) fn project() -> Option<String> {
+    project_dir(&std::env::current_dir().ok()?)
 }
 
 pub(super) fn schema(tool: &Tool) -> Option<Raw> {

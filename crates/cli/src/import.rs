@@ -27,7 +27,7 @@ use super::{
     backups::{self, ImportNote},
     config_file::ConfigFile,
     difference::difference,
-    launching, learning, list,
+    launching, learning, list, projects,
     secret::{
         Store,
         moving::{self, Mover, Secrets},
@@ -205,17 +205,26 @@ fn tell_nothing(is_any: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Finds all servers to import.
+/// Finds all servers to import, adapted to the gateway.
 fn find(from: Option<&str>, project: bool) -> Result<Vec<Found>, Error> {
     let dirs = Dirs::current()?;
+    let mut found = read_files(from, &dirs, project)?;
+    for found in &mut found {
+        projects::share(found, &dirs);
+    }
+    Ok(found)
+}
+
+/// Reads the servers in the files that the user means.
+fn read_files(from: Option<&str>, dirs: &Dirs, project: bool) -> Result<Vec<Found>, Error> {
     if let Some(from) = from {
         let unknown = match from.parse::<Client>() {
-            Ok(client) => return of_client(client, &dirs, project),
+            Ok(client) => return of_client(client, dirs, project),
             Err(error) => error,
         };
         let path = Path::new(from);
         if path.exists() || from.contains(['/', '.']) {
-            return Ok(vec![read_file(path, &dirs)?]);
+            return Ok(vec![read_file(path, dirs)?]);
         }
         return Err(unknown.into());
     }
@@ -231,9 +240,9 @@ fn find(from: Option<&str>, project: bool) -> Result<Vec<Found>, Error> {
                 print::warn(&format!("skipped {}: {failure}", client.title()));
             }
         };
-        add(&mut all, read(client, &dirs));
+        add(&mut all, read(client, dirs));
         if project {
-            add(&mut projects, read_project(client, &dirs));
+            add(&mut projects, read_project(client, dirs));
         }
     }
     all.append(&mut projects);

@@ -67,12 +67,8 @@ pub(super) fn import_notes(server: &Server) -> impl Iterator<Item = String> {
         Transport::Command(line) => Some(line),
         _ => None,
     };
-    let is_relative = |path: &str| path.contains('/') && !path.starts_with(['/', '$']);
-    let relative = line.and_then(|line| {
-        let path = line.cwd.as_ref().unwrap_or(&line.command);
-        is_relative(path).then(|| {
-            format!("the relative path `{path}` is resolved from the directory of switchboard.json")
-        })
+    let relative = line.and_then(relative_place).map(|path| {
+        format!("the relative path `{path}` is resolved from the directory of switchboard.json")
     });
     let missed = line.and_then(missed);
     let missed = missed.map(|(message, fix)| with_hint(message, Some(fix)));
@@ -99,12 +95,24 @@ pub(super) fn missed(line: &CommandLine) -> Option<(String, String)> {
     ))
 }
 
-/// An argument that names a file in the current directory.
-fn relative_argument(line: &CommandLine) -> Option<&str> {
+/// Tests if a program or a directory is a relative path.
+pub(super) fn is_relative(path: &str) -> bool {
+    path.contains('/') && !path.starts_with(['/', '$'])
+}
+
+/// The working directory or, without one, the program, if it is a relative path.
+pub(super) fn relative_place(line: &CommandLine) -> Option<&str> {
+    let path = line.cwd.as_deref().unwrap_or(&line.command);
+    is_relative(path).then_some(path)
+}
+
+/// An argument that is a relative path, or names a file in the current directory.
+pub(super) fn relative_argument(line: &CommandLine) -> Option<&str> {
     let args = line.args.iter().map(String::as_str);
     let mut relative = args.filter(|arg| !arg.is_empty() && !arg.starts_with(['/', '-']));
+    let has_dots = |arg: &str| matches!(arg.split('/').next(), Some("." | ".."));
     match line.cwd {
         Some(_) => None,
-        None => relative.find(|arg| Path::new(arg).exists()),
+        None => relative.find(|arg| has_dots(arg) || Path::new(arg).exists()),
     }
 }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use rustix::fs::{OFlags, fcntl_setfl};
-use switchboard_config::Home;
+use switchboard_config::{Config, Home, Placeholder};
 use switchboard_rest::{
     servers::{Server, ServerDetail, Servers},
     status::Status,
@@ -49,7 +49,7 @@ const UNKNOWN: Duration = Duration::from_mins(1);
 /// Waits until these servers are ready and their offers are known, and reports each. Fails if one does not
 /// start; changes made before are kept.
 pub(super) fn learn(home: &Home, place: &Place, names: &[String]) -> Result<(), Error> {
-    let limit = limit(home, names);
+    let config = config(home);
     // The progress line is for terminals only.
     if names.len() > 1 && !io::stderr().is_terminal() {
         print::say(&format!("starting {} servers", names.len()));
@@ -59,8 +59,8 @@ pub(super) fn learn(home: &Home, place: &Place, names: &[String]) -> Result<(), 
     let mut host = None;
     let mut lost = None;
     let watched = loop {
-        let watched =
-            reach(home, place, &mut host).and_then(|link| watch(&link, &mut waiting, limit, began));
+        let watched = reach(home, place, &mut host)
+            .and_then(|link| watch(&link, &config, &mut waiting, began));
         let is_lost = watched.as_ref().is_err_and(Error::is_unreachable);
         // The gateway may belong to another command that is ending.
         if !is_lost || lost.get_or_insert_with(Instant::now).elapsed() > ARRIVAL {
@@ -76,8 +76,7 @@ pub(super) fn learn(home: &Home, place: &Place, names: &[String]) -> Result<(), 
 
 /// Waits for a server that the gateway was just asked to restart.
 pub(super) fn restarted(home: &Home, link: &Link, name: &String) -> Result<(), Error> {
-    let limit = limit(home, std::slice::from_ref(name));
-    watch(link, &mut vec![name], limit, Instant::now())
+    watch(link, &config(home), &mut vec![name], Instant::now())
 }
 
 /// Starts a server in a gateway that runs for this purpose only, and waits for it.
@@ -92,12 +91,15 @@ pub(super) fn start_alone(home: &Home, place: &Place, name: &String) -> Result<(
     done
 }
 
-/// Time for the slowest of these servers.
-fn limit(home: &Home, names: &[String]) -> Duration {
-    // If the file cannot be read, the gateway may still use an older version of it.
+/// The configuration; empty if it cannot be read, and then the gateway may still use an older version of it.
+fn config(home: &Home) -> Config {
     let config = ConfigFile::read(home).and_then(|file| file.config());
-    let config = config.unwrap_or_default();
-    let limits = names.iter().filter_map(|name| config.servers.get(name));
+    config.unwrap_or_default()
+}
+
+/// Time for the slowest of these servers.
+fn limit(config: &Config, names: &[&String]) -> Duration {
+    let limits = names.iter().filter_map(|name| config.servers.get(*name));
     // The handshake and the lists have the same limit each.
     let limit = limits.map(|server| 2 * server.init_timeout).max();
     limit.unwrap_or(UNKNOWN) + GRACE
@@ -124,20 +126,21 @@ fn refreshed(link: Link) -> Result<Link, Error> {
     }
 }
 
-/// Waits until the offers of every server are known or the server fails. `limit` is the time from one server
-/// to the next.
+/// Waits until the offers of every server are known or the server fails. The limit is the time from one server to
+/// the next.
 fn watch(
     link: &Link,
+    config: &Config,
     waiting: &mut Vec<&String>,
-    limit: Duration,
     began: Instant,
 ) -> Result<(), Error> {
+    let limit = limit(config, waiting);
     let mut last = Instant::now();
     let mut progress = Progress::new();
     let mut is_well = true;
     loop {
         let before = waiting.len();
-        let (told, lost) = round(link, waiting);
+        let (told, lost) = round(link, config, waiting);
         if !told.is_empty() {
             progress.clear();
         }
@@ -211,6 +214,7 @@ impl From<Error> for Outcome {
 /// one server is its outcome; losing the gateway ends the round early.
 fn round<'a>(
     link: &Link,
+    config: &Config,
     waiting: &mut Vec<&'a String>,
 ) -> (Vec<(&'a String, Outcome)>, Result<(), Error>) {
     let mut told = Vec::new();
@@ -221,7 +225,7 @@ fn round<'a>(
     let mut lost = Ok(());
     waiting.retain(|name| {
         let server = servers.iter().find(|server| server.name == **name);
-        let outcome = match server.map(|server| look(link, server)) {
+        let outcome = match server.map(|server| look(link, config, server)) {
             None => Some(Error::new("it is no longer configured").into()),
             Some(Ok(outcome)) => outcome,
             Some(Err(failure)) if failure.is_unreachable() || link.is_leaving() => {
@@ -238,7 +242,7 @@ fn round<'a>(
 }
 
 /// Checks one server. Returns `None` if it is still starting.
-fn look(link: &Link, listed: &Server) -> Result<Option<Outcome>, Error> {
+fn look(link: &Link, config: &Config, listed: &Server) -> Result<Option<Outcome>, Error> {
     if !listed.enabled {
         return Ok(Some(Outcome::Off));
     }
@@ -264,7 +268,8 @@ fn look(link: &Link, listed: &Server) -> Result<Option<Outcome>, Error> {
             is_whole: server.failed_lists.is_empty(),
         }));
     }
-    if server.sharing == "project" && server.health.state == "idle" {
+    let entry = config.servers.get(name);
+    if entry.is_some_and(refers_to_project) && server.health.state == "idle" {
         return Ok(Some(Outcome::OnDemand));
     }
     // A restarting server keeps the reason of its last failure.
@@ -272,6 +277,12 @@ fn look(link: &Link, listed: &Server) -> Result<Option<Outcome>, Error> {
         reason,
         action: server.health.action,
     }))
+}
+
+/// Tests if the gateway can start a server only for a client in a project.
+fn refers_to_project(entry: &switchboard_config::Server) -> bool {
+    let mut placeholders = entry.placeholders();
+    placeholders.any(|placeholder| placeholder != Placeholder::Client)
 }
 
 impl Outcome {
@@ -487,7 +498,7 @@ mod tests {
         ]);
         let names = ["a", "b", "c", "d", "e"].map(str::to_owned);
         let mut waiting: Vec<_> = names.iter().collect();
-        let (told, lost) = round(&link, &mut waiting);
+        let (told, lost) = round(&link, &Config::default(), &mut waiting);
         lost.unwrap();
         assert_eq!(waiting, ["c"]);
         let told: Vec<_> = told
@@ -520,7 +531,7 @@ mod tests {
         ]);
         let name = "a".to_owned();
         let mut waiting = vec![&name];
-        let (told, lost) = round(&link, &mut waiting);
+        let (told, lost) = round(&link, &Config::default(), &mut waiting);
         assert!(told.is_empty());
         assert!(lost.unwrap_err().is_unreachable());
         assert_eq!(waiting, ["a"]);

@@ -33,6 +33,7 @@ pub mod link;
 pub mod place;
 mod programs;
 mod progress;
+mod projects;
 mod times;
 mod words;
 

@@ -101,7 +101,7 @@ pub(super) fn table(servers: &[Server], reasons: bool) -> Table {
         }
         for instance in &server.instances {
             table.row([
-                format!("  {}/{}", server.name, instance.number).into(),
+                Cell::indented(&format!("{}/{}", server.name, instance.number)),
                 Cell::coloured(
                     &instance.health.state,
                     words::colour_of(&instance.health.state),

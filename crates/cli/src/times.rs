@@ -65,12 +65,12 @@ pub(super) fn span(seconds: i64) -> String {
     }
 }
 
-/// Parses `90`, `90s`, `30m`, `2h` or `7d` into seconds.
+/// Parses `90s`, `30m`, `2h` or `7d` into seconds. A bare number might be meant as days.
 pub(super) fn seconds(given: &str) -> Result<u64, String> {
     let wrong = || "expected a duration such as 30m, 2h or 7d".to_owned();
     let digits = given.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &given[digits.len()..] {
-        "" | "s" => 1,
+        "s" => 1,
         "m" => 60,
         "h" => 3_600,
         "d" => 86_400,
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn times_have_units() {
         for (given, expected) in [
-            ("90", Some(90)),
+            ("90", None),
             ("90s", Some(90)),
             ("30m", Some(1_800)),
             ("2h", Some(7_200)),

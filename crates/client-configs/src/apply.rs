@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::files;
+use crate::files::{self, Target};
 use crate::plan::{Action, Plan};
 
 /// The most names that are tried for a backup.
@@ -53,21 +53,13 @@ pub fn apply(plan: &Plan, backups: &Path) -> Result<Applied, Error> {
             backup: None,
         });
     }
-    let file = switchboard_files::follow(&plan.file).map_err(Error::io("write", &plan.file))?;
-    let unchanged = || match files::read(&file) {
-        Ok(text) if text == plan.before => Ok(()),
-        Ok(_) => Err(Error::Changed {
-            file: plan.file.clone(),
-        }),
-        Err(error) => Err(error),
-    };
-    unchanged()?;
-    let backup = keep(plan, &file, backups)?;
+    let target = Target::new(&plan.file, plan.before.as_deref())?;
+    target.check()?;
+    let backup = keep(plan, &target.file, backups)?;
     // The client may have written its file while the backup was made.
-    unchanged()?;
-    files::replace(&file, &plan.after)?;
+    target.replace(&plan.after)?;
     Ok(Applied {
-        written: Some(file),
+        written: Some(target.file),
         backup,
     })
 }

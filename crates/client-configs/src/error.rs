@@ -157,7 +157,7 @@ impl Error {
                 format!("run `switchboard connect {client} --undo` first").into()
             }
             Self::NameTaken { .. } => "choose another name for the gateway with --name".into(),
-            Self::Changed { .. } => "review the new diff and try again".into(),
+            Self::Changed { .. } => "run the command again".into(),
             Self::CannotUndo { backup, .. } => {
                 format!("its previous content is in {}", backup.display()).into()
             }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use switchboard_files::{Draft, Links, Mode};
 
@@ -36,9 +36,50 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Error> {
     String::from_utf8(bytes).map(Some).map_err(not_text)
 }
 
+/// A file of a client, which may write it at any time. It is changed only if it still has the text that was read.
+pub(crate) struct Target<'a> {
+    /// The path as the user knows it.
+    given: &'a Path,
+    /// With links resolved.
+    pub(crate) file: PathBuf,
+    /// `None` if the file did not exist.
+    before: Option<&'a str>,
+}
+
+impl<'a> Target<'a> {
+    pub(crate) fn new(given: &'a Path, before: Option<&'a str>) -> Result<Self, Error> {
+        let file = switchboard_files::follow(given).map_err(Error::io("write", given))?;
+        Ok(Self {
+            given,
+            file,
+            before,
+        })
+    }
+
+    /// Fails if the file has changed.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if read(&self.file)?.as_deref() == self.before {
+            return Ok(());
+        }
+        Err(Error::Changed {
+            file: self.given.to_owned(),
+        })
+    }
+
+    pub(crate) fn replace(&self, text: &str) -> Result<(), Error> {
+        self.check()?;
+        replace(&self.file, text)
+    }
+
+    pub(crate) fn delete(&self) -> Result<(), Error> {
+        self.check()?;
+        fs::remove_file(&self.file).map_err(Error::io("delete", &self.file))
+    }
+}
+
 /// Replaces a file atomically: a reader sees the old text or the new one, never a part. A new file is
 /// private to its owner; an existing one keeps its mode.
-pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Error> {
+fn replace(path: &Path, text: &str) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
     switchboard_files::replace(path, text.as_bytes(), Mode::Keep).map_err(Error::io("write", path))
@@ -57,4 +98,23 @@ pub(crate) fn is_missing(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changed_file_is_neither_replaced_nor_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.json");
+        let target = Target::new(&file, Some("before")).unwrap();
+        fs::write(&file, "meanwhile").unwrap();
+        for changed in [target.replace("after"), target.delete()] {
+            assert!(matches!(changed, Err(Error::Changed { .. })), "{changed:?}");
+        }
+        fs::write(&file, "before").unwrap();
+        target.replace("after").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "after");
+    }
 }

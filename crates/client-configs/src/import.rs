@@ -3,9 +3,12 @@
 //! The clients differ in names more than in meaning, so every file may use the names of all clients.
 //! Keys that are not understood are reported, never silently dropped.
 
+use std::path::Path;
+
 use serde_json::{Map, Value, json};
 
 use crate::client::Client;
+use crate::locations::{Dirs, is_home_or_above};
 use crate::variables::{PROJECT, Translator, Variables, env, is_name};
 
 /// The longest timeout that is carried over: one day.
@@ -107,39 +110,92 @@ pub(crate) fn import(
 }
 
 impl Imported {
-    /// Makes the entry of a server that the client starts in each project. The path of its only project, if it has
-    /// one, becomes that of any.
-    pub(crate) fn share_in_projects(&mut self, project: Option<&str>) {
-        if let Some(project) = project {
-            generalise(&mut self.entry, project);
-        }
+    /// Gives each project an instance of its own.
+    pub(crate) fn share_in_projects(&mut self) {
         if let Some(entry) = self.entry.as_object_mut() {
             entry.insert("share".to_owned(), "project".into());
         }
     }
+
+    /// Adapts the server of a single project to a gateway for all of them. An entry that `is_bound` to the project
+    /// keeps the path; so does one for the home directory or a directory above it, where no client has a project.
+    pub(crate) fn leave_project(
+        &mut self,
+        project: &str,
+        dirs: &Dirs,
+        is_bound: &dyn Fn(&str, &Value) -> bool,
+    ) {
+        let (own, general) = of_project(&self.entry, project);
+        if is_home_or_above(Path::new(project), dirs) {
+            let note = format!(
+                "it was configured only for {project}, which is no project; behind the gateway, it is for all directories"
+            );
+            if own == general {
+                self.notes.push(note);
+            } else {
+                self.lose(note);
+            }
+            self.entry = own;
+        } else if is_bound(project, &general) {
+            self.lose(format!(
+                "it was configured only for the project {project}, and uses files there; behind the gateway, it is \
+                 for all directories"
+            ));
+            self.entry = own;
+        } else {
+            self.notes.push(format!(
+                "it was configured only for the project {project}; behind the gateway, each project gets its own process"
+            ));
+            self.entry = general;
+            self.share_in_projects();
+        }
+    }
+
+    /// Notes a part that has no counterpart.
+    fn lose(&mut self, note: String) {
+        self.gap.get_or_insert_with(|| note.clone());
+        self.notes.push(note);
+    }
 }
 
-/// Replaces the path of a project in all strings that are the path, or begin with it, also after `=`.
-fn generalise(value: &mut Value, project: &str) {
-    match value {
-        Value::String(text) => {
-            let (option, path) = match text.split_once('=') {
-                Some((option, path)) if !option.contains('/') => (Some(option), path),
-                _ => (None, text.as_str()),
-            };
-            let rest = path.strip_prefix(project.trim_end_matches('/'));
-            let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) else {
-                return;
-            };
-            *text = match option {
-                None => format!("{PROJECT}{rest}"),
-                Some(option) => format!("{option}={PROJECT}{rest}"),
-            };
+/// The entry of a server with the path of its project, and with that of any project in its place: in all strings
+/// that are the path, or begin with it, also after `=`.
+fn of_project(entry: &Value, project: &str) -> (Value, Value) {
+    let project = project.replace("${", "$${");
+    let mut own = entry.clone();
+    change_texts(&mut own, &|text| text.replace(PROJECT, &project));
+    let project = project.trim_end_matches('/');
+    let mut general = own.clone();
+    change_texts(&mut general, &|text| {
+        let at = match text.split_once('=') {
+            Some((option, _)) if !option.contains('/') => option.len() + 1,
+            _ => 0,
+        };
+        let (option, path) = text.split_at(at);
+        match path.strip_prefix(project) {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                format!("{option}{PROJECT}{rest}")
+            }
+            _ => text.to_owned(),
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| generalise(item, project)),
-        Value::Object(members) => members
-            .values_mut()
-            .for_each(|item| generalise(item, project)),
+    });
+    (own, general)
+}
+
+/// Replaces all strings in a value.
+fn change_texts(value: &mut Value, change: &dyn Fn(&str) -> String) {
+    match value {
+        Value::String(text) => *text = change(text),
+        Value::Array(items) => {
+            for item in items {
+                change_texts(item, change);
+            }
+        }
+        Value::Object(members) => {
+            for item in members.values_mut() {
+                change_texts(item, change);
+            }
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

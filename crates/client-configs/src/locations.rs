@@ -189,6 +189,14 @@ pub(crate) fn is_moved_into_a_project(file: &Path, dirs: &Dirs) -> bool {
     !is_usual && is_in_a_project(file, dirs)
 }
 
+/// Tests if a directory is the home directory or one above it. They belong to the user, and are no projects.
+pub(crate) fn is_home_or_above(folder: &Path, dirs: &Dirs) -> bool {
+    let homes = [&dirs.home, &real(&dirs.home)];
+    let folders = [folder, &real(folder)];
+    let mut folders = folders.iter();
+    folders.any(|folder| homes.iter().any(|home| home.starts_with(folder)))
+}
+
 /// Returns `true` if a file is in a project by its location: it has the name of a project's file, it is
 /// below the current directory, or a directory above it is a repository. A link is in a project if
 /// either the link or its target is.

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -181,36 +182,62 @@ impl Found {
             }
             return;
         }
-        imported.name = allowed_name(name);
-        if imported.name != name {
+        let base = allowed_name(name);
+        if base != name {
             let note = format!("it is renamed from `{name}`, which is not a valid server name");
             imported.notes.push(note);
         }
-        let project = project_of(&place).map(str::to_owned);
-        if project.is_some() || self.is_project {
-            imported.share_in_projects(project.as_deref());
+        if self.is_project && project_of(&place).is_none() {
+            imported.share_in_projects();
         }
-        if let Some(project) = project {
-            let same = |known: &&mut Imported| {
-                (&known.name, &known.entry) == (&imported.name, &imported.entry)
-            };
-            if let Some(known) = self.servers.iter_mut().find(same) {
-                known.places.push(place);
-                return;
-            }
-            imported.notes.push(format!(
-                "it was configured only for the project {project}; behind the gateway, each project gets its own process"
-            ));
-        }
-        let base = imported.name.clone();
-        let mut number = 2;
-        while !names.insert(imported.name.clone()) {
-            imported.name = format!("{base}-{number}");
-            number += 1;
-        }
+        imported.name = distinct(names, &base);
         imported.places.push(place);
         self.servers.push(imported);
     }
+
+    /// Adapts the servers that the client has for single projects to a gateway for all of them: each project gets its
+    /// own process, and the path of the project becomes `${project}`. Servers that are equal then become one.
+    ///
+    /// A server keeps its paths, and has a gap, if `is_bound` returns `true` for the project and the changed entry.
+    pub fn share_in_projects(&mut self, dirs: &Dirs, is_bound: &dyn Fn(&str, &Value) -> bool) {
+        let mut names = HashSet::new();
+        let mut servers: Vec<Imported> = Vec::new();
+        for mut server in mem::take(&mut self.servers) {
+            let base = base_name(&server);
+            let project = server.places.first().and_then(|place| project_of(place));
+            if let Some(project) = project.map(str::to_owned) {
+                server.leave_project(&project, dirs, is_bound);
+                let same = |known: &&mut Imported| {
+                    base_name(known) == base
+                        && (&known.entry, &known.gap) == (&server.entry, &server.gap)
+                };
+                if let Some(known) = servers.iter_mut().find(same) {
+                    known.places.append(&mut server.places);
+                    continue;
+                }
+            }
+            server.name = distinct(&mut names, &base);
+            servers.push(server);
+        }
+        self.servers = servers;
+    }
+}
+
+/// The name without a number, from the first place in the file.
+fn base_name(server: &Imported) -> String {
+    let name = server.places.first().and_then(|place| place.last());
+    allowed_name(name.map_or("", String::as_str))
+}
+
+/// The name, with a number after it if it is in use already.
+fn distinct(names: &mut HashSet<String>, base: &str) -> String {
+    let mut name = base.to_owned();
+    let mut number = 2;
+    while !names.insert(name.clone()) {
+        name = format!("{base}-{number}");
+        number += 1;
+    }
+    name
 }
 
 /// An entry of a server, with the keys that lead to it in its file.

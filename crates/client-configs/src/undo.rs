@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::apply::{Fingerprint, Manifest, copy, free_id};
 use crate::client::Client;
 use crate::error::Error;
-use crate::files;
+use crate::files::{self, Target};
 use crate::plan::{Action, GatewayEntry, without_gateway};
 
 /// The most entries of the backup folder to examine.
@@ -121,12 +121,13 @@ fn take_back(manifest: &Manifest, client: Client, backups: &Path) -> Result<How,
         // The backup alone has the servers.
         return Err(cannot_undo()?);
     };
+    let target = Target::new(file, Some(&text))?;
     if Fingerprint::of(&text) == manifest.after {
         if manifest.backup.is_none() {
-            fs::remove_file(file).map_err(Error::io("delete", file))?;
+            target.delete()?;
             return Ok(How::Deleted);
         }
-        files::replace(file, &read_backup(backups, backup)?)?;
+        target.replace(&read_backup(backups, backup)?)?;
         return Ok(How::Restored);
     }
     if manifest.action == Action::Disconnect {
@@ -156,7 +157,7 @@ fn take_back(manifest: &Manifest, client: Client, backups: &Path) -> Result<How,
     }
     let id = free_id(backups, client.name())?;
     let copy = backups.join(copy(&text, file, backups, &id)?);
-    files::replace(file, &after)?;
+    target.replace(&after)?;
     Ok(How::Edited {
         copy,
         is_removed,

@@ -308,8 +308,8 @@ enum Reader {
     Interpreter,
     /// The engine of a container.
     Engine,
-    /// A server, which decodes the text.
-    Url,
+    /// A remote server, which decodes the text.
+    Remote,
 }
 
 struct Resolver<'a> {
@@ -346,28 +346,25 @@ impl<'a> Resolver<'a> {
 
     fn transport(&self, transport: &Transport) -> Result<Transport, ResolveError> {
         Ok(match transport {
-            Transport::Command(line) => Transport::Command(CommandLine {
-                command: self.text("command", &line.command)?,
-                args: self.list("args", &line.args, &|at| {
-                    if script::is_in(&line.command, &line.args, at) {
-                        Reader::Interpreter
-                    } else {
-                        Reader::Program
-                    }
-                })?,
-                env: self.map("env", &line.env)?,
-                inherit_env: line.inherit_env.clone(),
-                cwd: self.optional("cwd", line.cwd.as_deref())?,
-            }),
+            Transport::Command(line) => {
+                let command = self.text("command", &line.command)?;
+                Transport::Command(CommandLine {
+                    args: self.args(&command, &line.args)?,
+                    command,
+                    env: self.map("env", &line.env, Reader::Program)?,
+                    inherit_env: line.inherit_env.clone(),
+                    cwd: self.optional("cwd", line.cwd.as_deref())?,
+                })
+            }
             Transport::Remote(remote) => Transport::Remote(Remote {
-                url: self.resolve("url", &remote.url, Reader::Url)?,
-                headers: self.map("headers", &remote.headers)?,
+                url: self.resolve("url", &remote.url, Reader::Remote)?,
+                headers: self.map("headers", &remote.headers, Reader::Remote)?,
                 kind: remote.kind,
             }),
             Transport::Container(container) => Transport::Container(Container {
                 image: self.text("image", &container.image)?,
-                args: self.list("args", &container.args, &|_| Reader::Program)?,
-                env: self.map("env", &container.env)?,
+                args: self.args(script::entry_point(container), &container.args)?,
+                env: self.map("env", &container.env, Reader::Program)?,
                 mounts: self.list("isolation.mounts", &container.mounts, &|_| Reader::Engine)?,
                 run_args: self.list("isolation.runArgs", &container.run_args, &|_| {
                     Reader::Engine
@@ -380,6 +377,17 @@ impl<'a> Resolver<'a> {
 
     fn optional(&self, field: &str, text: Option<&str>) -> Result<Option<String>, ResolveError> {
         text.map(|text| self.text(field, text)).transpose()
+    }
+
+    /// The arguments of a program.
+    fn args(&self, program: &str, args: &[String]) -> Result<Vec<String>, ResolveError> {
+        self.list("args", args, &|at| {
+            if script::is_in(program, args, at) {
+                Reader::Interpreter
+            } else {
+                Reader::Program
+            }
+        })
     }
 
     fn list(
@@ -407,10 +415,11 @@ impl<'a> Resolver<'a> {
         &self,
         field: &str,
         map: &BTreeMap<String, String>,
+        reader: Reader,
     ) -> Result<BTreeMap<String, String>, ResolveError> {
         map.iter()
             .map(|(key, value)| {
-                let value = self.text(&format!("{field}.{key}"), value)?;
+                let value = self.resolve(&format!("{field}.{key}"), value, reader)?;
                 self.add(match field {
                     "headers" => redact::header(key, &value),
                     _ => redact::variable(key, &value),
@@ -460,6 +469,7 @@ impl<'a> Resolver<'a> {
                         Err(ResolveError::Unfit { place, name, why })
                     };
                     match reader {
+                        Reader::Remote => resolved.push_str(&percent::encode(&value, b"-._~/")),
                         _ if resolved.is_empty() && value.starts_with('-') => {
                             return unfit(Unfit::Option);
                         }
@@ -467,7 +477,6 @@ impl<'a> Resolver<'a> {
                         Reader::Engine if value.contains([':', ',']) => {
                             return unfit(Unfit::Mount);
                         }
-                        Reader::Url => resolved.push_str(&percent::encode(&value, b"-._~/")),
                         Reader::Program | Reader::Engine => resolved.push_str(&value),
                     }
                 }

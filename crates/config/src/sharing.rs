@@ -3,8 +3,9 @@
 use std::fmt;
 
 use crate::{
-    model::{Server, Transport},
+    model::{CommandLine, Server, Transport},
     reference::{Piece, Placeholder, pieces},
+    script::is_program,
     share::Share,
 };
 
@@ -105,13 +106,84 @@ const STATEFUL: &[Stateful] = &[
     stateful("desktop-commander", TERMINAL),
 ];
 
-/// The beginnings of the names of programs that run code, or settings that name programs, from their working
-/// directory: in a repository of others, they would run the code of others.
+/// Programs that run code, or settings that name programs, from their working directory: in a repository of others,
+/// they would run the code of others.
 const RUNNERS: &[&str] = &[
-    "npx", "npm", "pnpm", "pnpx", "yarn", "bun", "deno", "node", "tsx", "ts-node", "uv", "pipx",
-    "python", "pypy", "poetry", "pdm", "hatch", "rye", "ruby", "bundle", "rake", "php", "composer",
-    "go", "cargo", "make", "just", "task", "mise", "direnv", "docker", "podman", "dotnet",
-    "gradle", "mvn",
+    "npx",
+    "npm",
+    "pnpm",
+    "pnpx",
+    "yarn",
+    "bun",
+    "bunx",
+    "deno",
+    "node",
+    "nodejs",
+    "nodemon",
+    "tsx",
+    "ts-node",
+    "uv",
+    "uvx",
+    "pipx",
+    "python",
+    "pypy",
+    "ipython",
+    "fastmcp",
+    "mcp",
+    "poetry",
+    "pdm",
+    "hatch",
+    "rye",
+    "ruby",
+    "bundle",
+    "bundler",
+    "rake",
+    "php",
+    "composer",
+    "perl",
+    "go",
+    "cargo",
+    "make",
+    "gmake",
+    "just",
+    "task",
+    "mise",
+    "direnv",
+    "docker",
+    "docker-compose",
+    "podman",
+    "podman-compose",
+    "dotnet",
+    "gradle",
+    "gradlew",
+    "mvn",
+    "mvnw",
+    "sh",
+    "bash",
+    "dash",
+    "ash",
+    "zsh",
+    "ksh",
+    "fish",
+];
+
+/// Programs that start the program on their command line.
+const WRAPPERS: &[&str] = &[
+    "env",
+    "timeout",
+    "nice",
+    "ionice",
+    "nohup",
+    "setsid",
+    "stdbuf",
+    "time",
+    "xvfb-run",
+    "dbus-run-session",
+    "sudo",
+    "doas",
+    "op",
+    "doppler",
+    "dotenvx",
 ];
 
 impl Server {
@@ -149,9 +221,7 @@ impl Server {
         let Transport::Command(line) = &self.transport else {
             return false;
         };
-        let program = line.command.rsplit('/').next().unwrap_or_default();
-        let runs_code = |runner: &&str| program.starts_with(*runner);
-        self.share == Share::Project && line.cwd.is_none() && !RUNNERS.iter().any(runs_code)
+        self.share == Share::Project && line.cwd.is_none() && !may_run_code(line)
     }
 
     /// The facts about the caller that the entry refers to.
@@ -206,6 +276,17 @@ impl Server {
         let is_started = |known: &&Stateful| words.iter().any(|word| is_package(word, known.name));
         known.find(is_started).copied()
     }
+}
+
+/// Tests if a program may run code from its working directory, as far as its command line tells.
+fn may_run_code(line: &CommandLine) -> bool {
+    // A reference may stand for any program.
+    if line.command.contains("${") || is_program(&line.command, RUNNERS) {
+        return true;
+    }
+    let mut words = line.args.iter().flat_map(|arg| arg.split_whitespace());
+    is_program(&line.command, WRAPPERS)
+        && words.any(|word| word.starts_with("${env:") || is_program(word, RUNNERS))
 }
 
 /// Tests if a word of an entry names a package: alone, with a version or a tag, or as a path of its program.
@@ -269,14 +350,28 @@ mod tests {
             let config = crate::parse(&text, "switchboard.json").unwrap();
             config.servers["a"].runs_in_project()
         };
-        assert!(runs_there(
-            r#"{"command": "mcp-server-git", "share": "project"}"#
-        ));
+        for entry in [
+            r#"{"command": "mcp-server-git", "share": "project"}"#,
+            r#"{"command": "gopls", "args": ["mcp"], "share": "project"}"#,
+            r#"{"command": "godot-mcp", "args": ["node"], "share": "project"}"#,
+            r#"{"command": "env", "args": ["A=b", "mcp-server-git"], "share": "project"}"#,
+            r#"{"command": "timeout", "args": ["9", "a", "${project}"], "share": "project"}"#,
+        ] {
+            assert!(runs_there(entry), "{entry}");
+        }
         for entry in [
             r#"{"command": "mcp-server-git"}"#,
             r#"{"command": "mcp-server-git", "args": ["${project}"]}"#,
             r#"{"command": "/usr/bin/npx", "args": ["x"], "share": "project"}"#,
             r#"{"command": "python3.12", "args": ["-m", "x"], "share": "project"}"#,
+            r#"{"command": "node20", "args": ["x.js"], "share": "project"}"#,
+            r#"{"command": "fastmcp", "args": ["run", "x.py"], "share": "project"}"#,
+            r#"{"command": "sh", "args": ["-c", "npx x"], "share": "project"}"#,
+            r#"{"command": "env", "args": ["A=b", "npx", "x"], "share": "project"}"#,
+            r#"{"command": "env", "args": ["-S", "npx x"], "share": "project"}"#,
+            r#"{"command": "nice", "args": ["timeout", "9", "/bin/uvx"], "share": "project"}"#,
+            r#"{"command": "xvfb-run", "args": ["${env:RUNNER}"], "share": "project"}"#,
+            r#"{"command": "${env:RUNNER}", "share": "project"}"#,
             r#"{"command": "mcp-server-git", "share": "project", "cwd": "/srv"}"#,
             r#"{"url": "https://example.com", "share": "project"}"#,
         ] {

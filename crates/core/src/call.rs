@@ -27,7 +27,7 @@ use std::{
 
 use switchboard_base::{
     backchannel::Backchannel,
-    caller::{About, Caller, Guest, Realm, answers},
+    caller::{Caller, Guest, Realm},
     error::Error,
     extensions::is_foreign,
     health::Reason,
@@ -44,10 +44,11 @@ use switchboard_outbound::{
     questions::Question,
     upstream::{Lease, Upstream},
 };
-use switchboard_wire::{Era, Name, code, method};
+use switchboard_wire::{Era, Name, RawError, code, method};
 use tokio::time::timeout_at;
 
 use self::{
+    approval::Pass,
     human::{AskSignal, Opening},
     in_flight::{InFlight, Next},
     record::Record,
@@ -57,6 +58,7 @@ use crate::{
     core::Core,
     dispatch::handshake,
     relay::LastProgress,
+    roots,
     scope::Scope,
     suspended::{ResumeKey, request_digest},
     translate,
@@ -210,12 +212,10 @@ async fn walk(
                 }
             }
         }
-        if live.era() == Era::Modern
-            && let Err(failure) = unasked_answers::check(&context, &live, &pass).await
-        {
-            return record.finish(Err(failure));
-        }
-        params = translate::request(params, outgoing.guest, live.era(), context.has_person());
+        let params = match context.sent(&live, &pass, params).await {
+            Ok(params) => params,
+            Err(failure) => return record.finish(Err(failure)),
+        };
         let mut in_flight =
             InFlight::begin(&context, &live, place, params, record, rounds.since).await;
         let ended = if asks_later {
@@ -322,9 +322,8 @@ impl<'a> CallContext<'a> {
 
 /// Records that this client can be asked for its roots, which a server may want when it starts.
 fn offer_roots(instance: &Instance, caller: &Caller, outgoing: &UpstreamRequest<'_>) {
-    let has_roots = |about: &About| answers(&about.capabilities, method::ROOTS_LIST, None);
     if let (Guest::Legacy { about, .. }, Some(backchannel)) = (outgoing.guest, outgoing.backchannel)
-        && has_roots(about)
+        && roots::are_told(caller, about)
     {
         let backchannel = backchannel.clone();
         instance.questions.set_roots(caller.realm, backchannel);
@@ -332,6 +331,24 @@ fn offer_roots(instance: &Instance, caller: &Caller, outgoing: &UpstreamRequest<
 }
 
 impl CallContext<'_> {
+    /// The parameters that are sent on this connection: in its revision, and without answers that
+    /// the client must not give.
+    async fn sent(
+        &self,
+        live: &Live,
+        pass: &Pass,
+        mut params: Option<Raw>,
+    ) -> Result<Option<Raw>, Error> {
+        if live.era() == Era::Modern {
+            unasked_answers::check(self, live, pass).await?;
+            let confined = params.map(|params| roots::confined(params, self.caller));
+            let unclear = |error: RawError| Error::invalid_params(error.to_string());
+            params = confined.transpose().map_err(unclear)?;
+        }
+        let (guest, person) = (self.outgoing.guest, self.has_person());
+        Ok(translate::request(params, guest, live.era(), person))
+    }
+
     /// Waits for a permit and for the server, on a connection in the client's era if there can be
     /// one.
     ///

@@ -264,8 +264,9 @@ impl Core {
         tracing::info!("Stopped.");
     }
 
-    /// Drops the calls of a principal that wait for its client.
+    /// Drops the calls of a principal that wait for its client, and the processes that only its clients needed.
     pub fn drop_calls_of(&self, principal: Principal) {
+        self.servers.principal_left(principal);
         self.waiting.drop_of(principal);
         self.rounds.drop_of(principal);
         self.suspended.drop_of(principal);
@@ -347,6 +348,7 @@ impl Core {
 
     /// Forwards a client's notice that its roots have changed to the servers that it sees.
     pub fn roots_changed(&self, session: &Session) {
+        session.caller.project.roots_changed();
         for (name, upstream) in self.upstreams().iter() {
             let realm = session.caller.realm;
             if session.view.sees(name) && self.permits_server(realm, name) {

@@ -1,22 +1,23 @@
-//! The project of a client that has not named one, from its roots.
+//! The roots of clients: they determine the project of a client that has not named one, and they never widen what
+//! a client with a token can reach.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use switchboard_base::{
     backchannel::Backchannel,
-    caller::{Caller, Guest, answers},
-    project::{project_name, real_dir},
+    caller::{About, Caller, Guest, Principal, answers},
+    project::{project_dir, project_name},
 };
 use switchboard_client::Raw;
 use switchboard_outbound::upstream::Upstream;
 use switchboard_text::percent;
-use switchboard_wire::method;
+use switchboard_wire::{RawError, method};
 use tokio::time::timeout;
 
 /// The longest time that a client may take to list its roots.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Asks the client for its roots if a server needs a project and none is known. The first root that is a directory
+/// Asks the client for its roots if a server needs a project and none is known. The first root that can be a project
 /// counts, for as long as the client is connected.
 pub(crate) async fn settle_project(
     upstream: &Upstream,
@@ -30,23 +31,22 @@ pub(crate) async fn settle_project(
     let (Guest::Legacy { about, .. }, Some(backchannel)) = (guest, backchannel) else {
         return;
     };
-    if !answers(&about.capabilities, method::ROOTS_LIST, None) {
+    if !backchannel.is_open() || !are_told(caller, about) {
         return;
     }
-    let asking = backchannel.ask(&upstream.name, method::ROOTS_LIST, None);
-    let Ok(Ok(answer)) = timeout(PATIENCE, asking).await else {
-        return;
+    let asking = async {
+        let asking = backchannel.ask(&upstream.name, method::ROOTS_LIST, None);
+        let answer = timeout(PATIENCE, asking).await.ok()?.ok()?;
+        let found = tokio::task::spawn_blocking(move || directory_in(&answer));
+        found.await.ok().flatten()
     };
-    let found = tokio::task::spawn_blocking(move || directory_in(&answer));
-    if let Ok(Some(found)) = found.await {
-        caller.project.settle(found);
-    }
+    caller.project.settle(asking).await;
 }
 
 fn directory_in(answer: &Raw) -> Option<Arc<str>> {
     let roots = answer.member("roots")?.elements()?.into_iter();
     let mut paths = roots.filter_map(|root| path_of(&root.member("uri")?.to_text()?));
-    paths.find_map(|path| real_dir(&path)).map(Arc::from)
+    paths.find_map(|path| project_dir(&path)).map(Arc::from)
 }
 
 /// The path of a `file` URI on this machine.
@@ -63,6 +63,43 @@ pub(crate) fn of_project(project: &str) -> Raw {
     let name = project_name(project);
     let root = Raw::object([("uri", Raw::string(&uri)), ("name", Raw::string(name))]);
     Raw::object([("roots", Raw::array([root]))])
+}
+
+/// Tests if a client is asked for its roots. They are what the client says, so only the owner's are: others could widen
+/// the scope of a token.
+pub(crate) fn are_told(caller: &Caller, about: &About) -> bool {
+    let is_owner = caller.realm.principal == Principal::Owner;
+    is_owner && answers(&about.capabilities, method::ROOTS_LIST, None)
+}
+
+/// The answer to a question for roots that is not put to the client: the project of the caller, or no root. `None` for
+/// other questions, and for the owner.
+pub(crate) fn granted(question: &str, caller: &Caller) -> Option<Raw> {
+    if question != method::ROOTS_LIST || caller.realm.principal == Principal::Owner {
+        return None;
+    }
+    let project = caller.project().map(|project| of_project(project));
+    Some(project.unwrap_or_else(|| Raw::object([("roots", Raw::array([]))])))
+}
+
+/// The parameters of a request to a server of 2026-07-28. Roots among the answers of the client, which it may give
+/// without being asked, are replaced by the granted ones.
+pub(crate) fn confined(params: Raw, caller: &Caller) -> Result<Raw, RawError> {
+    let Some(roots) = granted(method::ROOTS_LIST, caller) else {
+        return Ok(params);
+    };
+    let given = params.distinct_member(&["inputResponses"])?;
+    let Some(given) = given.and_then(|given| given.members()) else {
+        return Ok(params);
+    };
+    // Some programs read an array as an object, or ignore the case of names.
+    let is_other =
+        |answer: &Raw| answer.is_object() && matches!(answer.distinct_member(&["roots"]), Ok(None));
+    let answers = given.iter().map(|(key, answer)| {
+        let answer = if is_other(answer) { answer } else { &roots };
+        (&**key, answer.clone())
+    });
+    params.with_member("inputResponses", &Raw::object(answers))
 }
 
 #[cfg(test)]
@@ -84,8 +121,16 @@ mod tests {
         let own = own.member("roots").unwrap().elements().unwrap();
         let own = own[0].member("uri").unwrap().to_text().unwrap();
         assert!(own.ends_with("/a%20b"), "{own}");
-        let found = roots(&["https://example.com/", "file:///no/such/directory", &own]);
+        let home = std::env::home_dir().unwrap();
+        let home = format!("file://{}", home.display());
+        let found = roots(&[
+            "https://example.com/",
+            "file:///no/such/directory",
+            "file:///",
+            &home,
+            &own,
+        ]);
         assert_eq!(found.as_deref(), project.to_str());
-        assert_eq!(roots(&["file://host/tmp", "relative"]), None);
+        assert_eq!(roots(&["file://host/tmp", "relative", "file:///"]), None);
     }
 }

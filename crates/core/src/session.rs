@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use switchboard_base::{
     backchannel::{Asks, Backchannel, Cancel, Cancelled, ELICITATION_ID},
-    caller::{self, About, Caller, Guest, Logs, Principal, Realm, answers},
+    caller::{self, About, Caller, Guest, Logs, Realm},
     notifications::{News, NotificationQueue},
     project::Project,
     view::View,
@@ -21,6 +21,8 @@ use switchboard_base::{
 use switchboard_client::{Id, Raw, Reason, model::LogLevel};
 use switchboard_outbound::{deps::Source, instance::Watch};
 use switchboard_wire::method;
+
+use crate::roots;
 
 /// A client that has sent `initialize`.
 #[derive(Debug)]
@@ -65,10 +67,7 @@ impl Session {
     pub fn open(view: View, mut caller: Caller, params: Option<&Raw>) -> Arc<Self> {
         let about = About::read(params, caller::negotiate(params));
         caller.introduce(about.info.as_ref());
-        let has_roots = answers(&about.capabilities, method::ROOTS_LIST, None);
-        // The roots are what the client says, so they may not widen the scope of a token.
-        let is_owner = caller.realm.principal == Principal::Owner;
-        if caller.project().is_none() && has_roots && is_owner {
+        if caller.project().is_none() && roots::are_told(&caller, &about) {
             caller.project = Project::of_roots();
         }
         Arc::new(Self {
@@ -116,9 +115,9 @@ impl Session {
         )
     }
 
-    /// Tests if the client can list its roots.
+    /// Tests if the client can be asked for its roots.
     pub fn has_roots(&self) -> bool {
-        answers(&self.about.capabilities, method::ROOTS_LIST, None)
+        roots::are_told(&self.caller, &self.about)
     }
 
     /// Number of requests that have not been answered.

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use hyper::{StatusCode, Uri};
 use switchboard_base::{
     error::cut,
-    project::{Project, project_dir, real_dir},
+    project::{Project, is_project, project_dir, real_dir},
 };
 use switchboard_text::percent;
 
@@ -76,19 +76,34 @@ pub(crate) async fn of_request(uri: &Uri, choice: Choice<'_>) -> Result<Project,
         }
     };
     let shown = cut(&named).to_owned();
-    let directory = move || real_dir(Path::new(&named));
-    let found = tokio::task::spawn_blocking(directory).await.ok().flatten();
-    let Some(path) = found else {
-        return Err(Refused {
+    let wrong = |message, hint| {
+        Err(Refused {
             status: StatusCode::BAD_REQUEST,
-            message: format!("there is no directory `{shown}`"),
-            hint: "name an existing directory by its absolute path, percent-encoded",
-        });
+            message,
+            hint,
+        })
+    };
+    let directory = move || {
+        let path = real_dir(Path::new(&named))?;
+        Some((is_project(&path), path))
+    };
+    let found = tokio::task::spawn_blocking(directory).await.ok().flatten();
+    let Some((is_project, path)) = found else {
+        return wrong(
+            format!("there is no directory `{shown}`"),
+            "name an existing directory by its absolute path, percent-encoded",
+        );
     };
     if own.is_some_and(|own| !is_within(own, &path)) {
         return forbidden(
             "the project directory is outside of the one that the token permits",
             "leave out `?project=`, or name a directory below the one of the token",
+        );
+    }
+    if !is_project {
+        return wrong(
+            format!("the directory `{shown}` cannot be a project"),
+            "name another one than the root directory, the home directory and the directories above it",
         );
     }
     Ok(Project::known(path.into()))
@@ -149,6 +164,8 @@ mod tests {
             project.map(|project| project.path().unwrap().to_string())
         };
         let below = format!("{path}/below");
+        let home = std::env::home_dir().unwrap();
+        let home = home.to_str().unwrap();
         for choice in [Choice::Any, within] {
             assert_eq!(of(&below, choice).await.as_deref(), Ok(&*below));
         }
@@ -164,6 +181,8 @@ mod tests {
             ),
             ("/no/such/directory", Choice::Any, StatusCode::BAD_REQUEST),
             ("relative", Choice::Any, StatusCode::BAD_REQUEST),
+            ("/", Choice::Any, StatusCode::BAD_REQUEST),
+            (home, Choice::Any, StatusCode::BAD_REQUEST),
         ] {
             let refused = of(path, choice).await.unwrap_err();
             assert_eq!(refused.status, status, "{path} {choice:?}");

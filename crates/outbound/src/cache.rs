@@ -166,11 +166,16 @@ impl Reads {
         });
     }
 
-    /// Invalidates all entries of this server.
-    pub(crate) fn forget(&self, server: &str) {
+    /// Invalidates all entries of this instance and, if it is that of all callers, of the other instances of its
+    /// server.
+    pub(crate) fn forget(&self, instance: &str) {
         let mut entries = self.0.lock();
         self.1.fetch_add(1, Relaxed);
-        entries.retain(|key, _| *key.server != *server);
+        let is_its = |id: &str| {
+            let rest = id.strip_prefix(instance);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        entries.retain(|key, _| !is_its(&key.server));
     }
 }
 

@@ -16,7 +16,7 @@ pub use self::{talk::Admission, watching::Watch};
 use std::{
     borrow::Cow,
     sync::{
-        Arc, Weak,
+        Arc, OnceLock, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant, SystemTime},
@@ -76,6 +76,10 @@ pub struct Instance {
     pub outbound: Outbound,
     pub(crate) common: Arc<Common>,
     origin: Origin,
+    /// The only callers that it serves, if it became theirs after its start.
+    keeper: OnceLock<Key>,
+    /// Other instances of the server may list other items.
+    is_split: AtomicBool,
     /// Cloned by the requests that use it.
     pub(crate) in_use: Arc<()>,
     /// The eras that it supports.
@@ -234,14 +238,14 @@ struct Answer {
 const CONTROL_DEPTH: usize = 64;
 
 impl Instance {
-    /// Starts to supervise an instance. `known` is the prior knowledge about the server; a `predecessor` exits before
+    /// Starts to supervise an instance. `known` is the prior knowledge about the server; the `predecessors` exit before
     /// it is started.
     pub(crate) fn start(
         origin: Origin,
         common: &Arc<Common>,
         deps: &Arc<Deps>,
         known: Known,
-        predecessor: Option<Arc<Self>>,
+        predecessors: Vec<Arc<Self>>,
     ) -> Arc<Self> {
         let settings = common.settings.load();
         let parts = Parts {
@@ -252,19 +256,48 @@ impl Instance {
             of: None,
             era: None,
         };
-        let instance = Self::spawn(parts, Arc::clone(deps), known, predecessor);
-        if instance.origin.is_split {
-            let mut split = common.split.lock();
-            split.retain(|instance| instance.strong_count() > 0);
-            split.push(Arc::downgrade(&instance));
+        let instance = Self::spawn(parts, Arc::clone(deps), known, predecessors);
+        if instance.is_split() {
+            instance.note_split();
         }
         instance
+    }
+
+    /// Tests if other instances of the server may list other items.
+    pub(crate) fn is_split(&self) -> bool {
+        self.is_split.load(Relaxed)
+    }
+
+    fn note_split(self: &Arc<Self>) {
+        let mut split = self.common.split.lock();
+        split.retain(|instance| instance.strong_count() > 0);
+        split.push(Arc::downgrade(self));
+    }
+
+    /// Has the instance of all callers serve `keeper` alone, or only the calls in flight: others get their own from now
+    /// on, whose lists may differ.
+    pub(crate) fn split_off(self: &Arc<Self>, keeper: Option<Key>) {
+        if let Some(keeper) = keeper {
+            for instance in [Some(Arc::clone(self)), self.other()].into_iter().flatten() {
+                // It is set once, with the split.
+                let _ = instance.keeper.set(keeper.clone());
+            }
+        }
+        let instance = Arc::clone(self);
+        tokio::task::spawn_blocking(move || {
+            instance.adopt_known_lists();
+            instance.is_split.store(true, Relaxed);
+            instance.note_split();
+        });
     }
 
     /// The parts of the second connection, in this era.
     fn second(self: &Arc<Self>, era: Era) -> Parts {
         Parts {
-            origin: self.origin.clone(),
+            origin: Origin {
+                key: self.key().cloned(),
+                ..self.origin.clone()
+            },
             limiter: Arc::clone(&self.limiter),
             questions: Arc::clone(&self.questions),
             common: Arc::clone(&self.common),
@@ -277,7 +310,7 @@ impl Instance {
         parts: Parts,
         deps: Arc<Deps>,
         known: Known,
-        predecessor: Option<Arc<Self>>,
+        predecessors: Vec<Arc<Self>>,
     ) -> Arc<Self> {
         let (control, orders) = mpsc::channel(CONTROL_DEPTH);
         let settings = parts.common.settings.load_full();
@@ -293,6 +326,7 @@ impl Instance {
                 ServerState::Idle
             })
         });
+        let is_split = AtomicBool::new(parts.origin.is_split);
         let instance = Arc::new(Self {
             deps,
             name: Arc::clone(&parts.origin.name),
@@ -303,6 +337,8 @@ impl Instance {
             outbound: Outbound::default(),
             common: parts.common,
             origin: parts.origin,
+            keeper: OnceLock::new(),
+            is_split,
             in_use: Arc::default(),
             eras: Eras::new(known.era.filter(|_| parts.era.is_none())),
             other: Mutex::default(),
@@ -326,7 +362,7 @@ impl Instance {
         let task = Task::new(Arc::clone(&instance), known, is_off);
         let mut cleared = instance.common.cleared.subscribe();
         tokio::spawn(async move {
-            if let Some(predecessor) = predecessor {
+            for predecessor in predecessors {
                 predecessor.stop().await;
             }
             // An error means that the server has been removed.
@@ -338,7 +374,7 @@ impl Instance {
 
     /// The callers that it is for; `None` if it is for all of them.
     pub fn key(&self) -> Option<&Key> {
-        self.origin.key.as_ref()
+        self.origin.key.as_ref().or_else(|| self.keeper.get())
     }
 
     /// The name of its client, if it is for a single one.

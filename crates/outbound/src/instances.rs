@@ -4,7 +4,7 @@
 
 use std::{fmt, sync::Arc, time::Instant};
 
-use switchboard_base::caller::{Caller, Realm};
+use switchboard_base::caller::{Caller, Principal, Realm};
 
 /// The callers that an instance serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,25 +17,46 @@ pub enum Key {
         realm: Realm,
         /// Distinguishes the clients of that party.
         person: u64,
-        /// The directory that the client works in. A client over HTTP may work in several.
+        /// The directory that the client works in, if the server needs it or the client has named it: a client over
+        /// HTTP may work in several. A directory that becomes known later does not change the key.
         project: Option<Arc<str>>,
     },
 }
 
 impl Key {
+    /// The key of a single client.
+    pub(crate) fn of_client(caller: &Caller, needs_project: bool) -> Self {
+        let project = if needs_project {
+            caller.project()
+        } else {
+            caller.project.given()
+        };
+        Self::Client {
+            realm: caller.realm,
+            person: caller.person,
+            project: project.cloned(),
+        }
+    }
+
     /// Tests if the instance serves this caller.
     pub fn serves(&self, caller: &Caller) -> bool {
         match self {
             Self::Project(project) => caller.project() == Some(project),
-            Self::Client {
-                realm,
-                person,
-                project,
-            } => {
-                *realm == caller.realm
-                    && *person == caller.person
-                    && project.as_ref() == caller.project()
+            Self::Client { project, .. } => {
+                let is_there = match project {
+                    Some(project) => caller.project() == Some(project),
+                    None => caller.project.given().is_none(),
+                };
+                self.is_of(caller) && is_there
             }
+        }
+    }
+
+    /// The party of the client that the instance belongs to.
+    pub(crate) fn principal(&self) -> Option<Principal> {
+        match self {
+            Self::Project(_) => None,
+            Self::Client { realm, .. } => Some(realm.principal),
         }
     }
 
@@ -67,6 +88,24 @@ impl fmt::Display for Key {
     }
 }
 
+/// The precedence of a caller. An instance never makes room for a caller of a lower rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    Anyone,
+    Token,
+    Owner,
+}
+
+impl From<Principal> for Rank {
+    fn from(principal: Principal) -> Self {
+        match principal {
+            Principal::Owner => Self::Owner,
+            Principal::Token(_) => Self::Token,
+            Principal::Anyone => Self::Anyone,
+        }
+    }
+}
+
 /// Something that may be in use.
 pub(crate) trait InUse {
     /// The time since when it has not been used; `None` while it is in use.
@@ -77,6 +116,8 @@ pub(crate) trait InUse {
 #[derive(Debug)]
 pub(crate) struct Instances<T> {
     entries: Vec<Entry<T>>,
+    /// The instances that are stopping. They still take up room.
+    ending: Vec<Entry<T>>,
     /// The number of the last one.
     last: u64,
 }
@@ -88,8 +129,8 @@ pub(crate) struct Entry<T> {
     /// Identifies it: no other instance of the server ever has this number.
     pub(crate) number: u64,
     pub(crate) place: usize,
-    /// The owner has used it.
-    is_owners: bool,
+    /// The highest rank of the callers that have used it.
+    rank: Rank,
     pub(crate) instance: T,
 }
 
@@ -99,97 +140,116 @@ pub(crate) struct Vacancy<T> {
     pub(crate) number: u64,
     /// The least number that no other instance has at the moment.
     pub(crate) place: usize,
-    /// The instance that makes room. It has to end first.
-    pub(crate) replaced: Option<T>,
+    /// The instances that make room. They have to end first.
+    pub(crate) replaced: Vec<T>,
 }
 
 /// There is no room, and all instances that could make some are in use.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
-impl<T> Default for Instances<T> {
-    fn default() -> Self {
+impl<T: InUse + Clone> Instances<T> {
+    /// A table whose numbers continue after this one.
+    pub(crate) fn after(last: u64) -> Self {
         Self {
             entries: Vec::new(),
-            last: 0,
+            ending: Vec::new(),
+            last,
         }
     }
-}
 
-impl<T: InUse + Clone> Instances<T> {
-    /// The instance of a key. If there is none, `start` creates it; beyond `most`, the one that has been idle
-    /// longest makes room.
+    /// The number of the last instance.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// The instance of a key. If there is none, `start` creates it; beyond `most`, the ones that have been idle
+    /// longest make room. One of the same key that is stopping ends first, so that two never work in one directory.
     ///
-    /// Callers other than the owner have at most half of the places, and no instance that the owner uses makes room
-    /// for theirs: a client with a token cannot keep the owner from the server, or stop its processes.
+    /// Callers other than the owner have at most half of the places, but at least one, and no instance that a caller
+    /// of a higher rank has used makes room for theirs: a client with a token cannot keep the owner from the server, or
+    /// stop its processes.
     pub(crate) fn find_or_start(
         &mut self,
         key: &Key,
-        is_owner: bool,
+        rank: Rank,
         most: usize,
         start: impl FnOnce(Vacancy<T>) -> T,
     ) -> Result<T, Full> {
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.key == *key) {
-            entry.is_owners |= is_owner;
+            entry.rank = entry.rank.max(rank);
             return Ok(entry.instance.clone());
         }
-        let others = self.entries.iter().filter(|entry| !entry.is_owners).count();
-        let has_room = self.entries.len() < most && (is_owner || others < most.div_ceil(2));
-        let replaced = if has_room {
-            None
-        } else {
-            let candidates = self.entries.iter().enumerate();
-            let candidates = candidates.filter(|(_, entry)| is_owner || !entry.is_owners);
-            let idle = candidates.filter_map(|(at, entry)| {
-                let since = entry.instance.idle_since()?;
-                Some((since, entry.number, at))
-            });
-            let (_, _, at) = idle.min().ok_or(Full)?;
-            Some(self.entries.remove(at).instance)
-        };
+        let is_predecessor = |entry: &mut Entry<T>| entry.key == *key;
+        let mut ending: Vec<_> = self.ending.extract_if(.., is_predecessor).collect();
+        let mut idle = Vec::new();
+        while !self.has_room(rank, most) {
+            if let Some(at) = self.ending.iter().position(|entry| entry.rank <= rank) {
+                ending.push(self.ending.remove(at));
+            } else if let Some(at) = self.longest_idle(rank) {
+                idle.push(self.entries.remove(at));
+            } else {
+                self.ending.extend(ending);
+                self.entries.extend(idle);
+                self.entries.sort_by_key(|entry| entry.number);
+                return Err(Full);
+            }
+        }
         let (number, place) = self.vacant();
+        let replaced = ending.into_iter().chain(idle);
         let instance = start(Vacancy {
             number,
             place,
-            replaced,
+            replaced: replaced.map(|entry| entry.instance).collect(),
         });
         self.entries.push(Entry {
             key: key.clone(),
             number,
             place,
-            is_owners: is_owner,
+            rank,
             instance: instance.clone(),
         });
         Ok(instance)
     }
 
-    /// Takes in an instance that exists already.
-    pub(crate) fn adopt(&mut self, key: Key, is_owner: bool, instance: T) {
-        let (number, place) = self.vacant();
-        self.entries.push(Entry {
-            key,
-            number,
-            place,
-            is_owners: is_owner,
-            instance,
+    fn has_room(&self, rank: Rank, most: usize) -> bool {
+        let all = || self.entries.iter().chain(&self.ending);
+        let others = all().filter(|entry| entry.rank < Rank::Owner).count();
+        all().count() < most && (rank == Rank::Owner || others < (most / 2).max(1))
+    }
+
+    /// The position of the instance that has been idle longest, of all that may make room for a caller of this rank.
+    fn longest_idle(&self, rank: Rank) -> Option<usize> {
+        let entries = self.entries.iter().enumerate();
+        let idle = entries.filter_map(|(at, entry)| {
+            let since = entry.instance.idle_since()?;
+            (entry.rank <= rank).then_some((since, entry.number, at))
         });
+        idle.min().map(|(_, _, at)| at)
     }
 
     fn vacant(&mut self) -> (u64, usize) {
         self.last += 1;
-        let is_free = |place: &usize| self.entries.iter().all(|entry| entry.place != *place);
+        let all = || self.entries.iter().chain(&self.ending);
+        let is_free = |place: &usize| all().all(|entry| entry.place != *place);
         // One of these is free: there are fewer entries than numbers.
-        let place = (1..=self.entries.len() + 1).find(is_free);
+        let place = (1..=all().count() + 1).find(is_free);
         (self.last, place.unwrap_or(1))
     }
 
-    /// Removes the instances for which this holds.
-    pub(crate) fn remove(&mut self, is_it: impl Fn(&Entry<T>) -> bool) -> Vec<T> {
-        let removed = self.entries.extract_if(.., |entry| is_it(entry));
-        removed.map(|entry| entry.instance).collect()
+    /// Removes the instances for which this holds. They take up room until they [have ended](Self::ended).
+    pub(crate) fn end(&mut self, is_it: impl Fn(&Entry<T>) -> bool) -> Vec<Entry<T>> {
+        let removed: Vec<_> = self.entries.extract_if(.., |entry| is_it(entry)).collect();
+        self.ending.extend(removed.iter().cloned());
+        removed
     }
 
-    /// All instances, oldest first.
+    /// Forgets an instance that was stopping.
+    pub(crate) fn ended(&mut self, number: u64) {
+        self.ending.retain(|entry| entry.number != number);
+    }
+
+    /// All instances that are not stopping, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry<T>> {
         self.entries.iter()
     }
@@ -208,6 +268,7 @@ mod tests {
     struct Process {
         key: Key,
         number: u64,
+        place: usize,
         state: RefCell<State>,
     }
 
@@ -216,7 +277,25 @@ mod tests {
         calls: u32,
         last_used: Instant,
         is_up: bool,
+        is_ending: bool,
         has_ended: bool,
+    }
+
+    impl Process {
+        fn new(key: &Key, vacancy: &Vacancy<Rc<Self>>, now: Instant) -> Rc<Self> {
+            Rc::new(Self {
+                key: key.clone(),
+                number: vacancy.number,
+                place: vacancy.place,
+                state: RefCell::new(State {
+                    calls: 0,
+                    last_used: now,
+                    is_up: false,
+                    is_ending: false,
+                    has_ended: false,
+                }),
+            })
+        }
     }
 
     impl InUse for Rc<Process> {
@@ -226,7 +305,7 @@ mod tests {
         }
     }
 
-    /// The callers: two clients of the owner and two of others, in two projects or in none.
+    /// The callers: two clients of each rank, in three projects.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     struct Who {
         client: u8,
@@ -234,8 +313,16 @@ mod tests {
     }
 
     impl Who {
-        fn is_owner(self) -> bool {
-            self.client < 3
+        fn principal(self) -> Principal {
+            match self.client {
+                0 | 1 => Principal::Owner,
+                2 | 3 => Principal::Token(serde_json::from_str("\"0123456789abcdef\"").unwrap()),
+                _ => Principal::Anyone,
+            }
+        }
+
+        fn rank(self) -> Rank {
+            self.principal().into()
         }
 
         fn key(self, by_project: bool) -> Key {
@@ -243,13 +330,8 @@ mod tests {
             if by_project {
                 return Key::Project(project);
             }
-            let principal = if self.is_owner() {
-                switchboard_base::caller::Principal::Owner
-            } else {
-                switchboard_base::caller::Principal::Anyone
-            };
             Key::Client {
-                realm: principal.into(),
+                realm: self.principal().into(),
                 person: self.client.into(),
                 project: Some(project),
             }
@@ -264,6 +346,8 @@ mod tests {
         /// The process of one of the calls crashes, which ends all its calls.
         Crash(usize),
         Leave(u8),
+        /// One of the processes that are stopping has ended.
+        Ended(usize),
         Wait(u64),
         Limit(usize),
     }
@@ -278,6 +362,7 @@ mod tests {
             4 => any::<usize>().prop_map(Step::End),
             1 => any::<usize>().prop_map(Step::Crash),
             1 => (0..6_u8).prop_map(Step::Leave),
+            1 => any::<usize>().prop_map(Step::Ended),
             3 => (0..400_u64).prop_map(Step::Wait),
             1 => (1..6_usize).prop_map(Step::Limit),
         ];
@@ -298,58 +383,63 @@ mod tests {
     }
 
     impl World {
+        fn new(by_project: bool, most: usize) -> Self {
+            Self {
+                table: Instances::after(0),
+                by_project,
+                most,
+                now: Instant::now(),
+                calls: Vec::new(),
+                all: Vec::new(),
+            }
+        }
+
         fn call(&mut self, who: Who) -> Result<(), TestCaseError> {
             let key = who.key(self.by_project);
-            let before: BTreeMap<u64, Rc<Process>> = self
+            let before: BTreeMap<u64, (Rank, Rc<Process>)> = self
                 .table
                 .iter()
-                .map(|entry| (entry.number, Rc::clone(&entry.instance)))
+                .map(|entry| (entry.number, (entry.rank, Rc::clone(&entry.instance))))
                 .collect();
-            let owners: Vec<u64> = self
-                .table
-                .iter()
-                .filter(|entry| entry.is_owners)
-                .map(|entry| entry.number)
-                .collect();
-            let (now, mut replaced) = (self.now, None);
+            let (now, mut replaced) = (self.now, Vec::new());
             let found = self
                 .table
-                .find_or_start(&key, who.is_owner(), self.most, |vacancy| {
-                    replaced = vacancy.replaced;
-                    Rc::new(Process {
-                        key: key.clone(),
-                        number: vacancy.number,
-                        state: RefCell::new(State {
-                            calls: 0,
-                            last_used: now,
-                            is_up: false,
-                            has_ended: false,
-                        }),
-                    })
+                .find_or_start(&key, who.rank(), self.most, |mut vacancy| {
+                    replaced = std::mem::take(&mut vacancy.replaced);
+                    Process::new(&key, &vacancy, now)
                 });
-            if let Some(replaced) = replaced {
-                let mut state = replaced.state.borrow_mut();
-                prop_assert_eq!(state.calls, 0, "a process in use was replaced");
-                prop_assert!(who.is_owner() || !owners.contains(&replaced.number));
-                let is_older = |other: &&Rc<Process>| {
-                    let other = other.state.borrow();
-                    other.calls == 0 && other.last_used < state.last_used
-                };
-                let others = before
-                    .values()
-                    .filter(|other| !Rc::ptr_eq(other, &replaced));
-                let may = |other: &&Rc<Process>| who.is_owner() || !owners.contains(&other.number);
-                prop_assert_eq!(others.filter(may).filter(is_older).count(), 0);
+            let may_go = |process: &Process| {
+                let known = before.get(&process.number);
+                known.is_some_and(|(rank, _)| *rank <= who.rank())
+                    && process.state.borrow().calls == 0
+            };
+            for process in &replaced {
+                if !process.state.borrow().is_ending {
+                    prop_assert!(may_go(process), "a process in use was replaced");
+                    let since = process.state.borrow().last_used;
+                    let is_older = |other: &&(Rank, Rc<Process>)| {
+                        may_go(&other.1) && other.1.state.borrow().last_used < since
+                    };
+                    let stays = |other: &&(Rank, Rc<Process>)| {
+                        !replaced.iter().any(|gone| Rc::ptr_eq(gone, &other.1))
+                    };
+                    prop_assert_eq!(before.values().filter(stays).filter(is_older).count(), 0);
+                }
+                let mut state = process.state.borrow_mut();
                 (state.is_up, state.has_ended) = (false, true);
             }
             let Ok(process) = found else {
-                let has = before.values().any(|process| process.key == key);
+                let has = before.values().any(|(_, process)| process.key == key);
                 prop_assert!(!has, "an existing process was refused");
-                let may_go = before.values().filter(|process| {
-                    let may = who.is_owner() || !owners.contains(&process.number);
-                    may && process.state.borrow().calls == 0
-                });
-                prop_assert_eq!(may_go.count(), 0, "an idle process could have made room");
+                // Without all that may make room for the caller, there would still be none.
+                let stay = before.values().filter(|(_, process)| !may_go(process));
+                let ending = self.table.ending.iter().map(|entry| entry.rank);
+                let ending = ending.filter(|rank| *rank > who.rank());
+                let stay: Vec<_> = stay.map(|(rank, _)| *rank).chain(ending).collect();
+                let others = stay.iter().filter(|rank| **rank < Rank::Owner).count();
+                let is_full = stay.len() >= self.most
+                    || who.rank() < Rank::Owner && others >= (self.most / 2).max(1);
+                prop_assert!(is_full, "an idle process could have made room");
                 return Ok(());
             };
             prop_assert_eq!(
@@ -359,9 +449,17 @@ mod tests {
             );
             if !before.contains_key(&process.number) {
                 self.all.push(Rc::clone(&process));
+                let alive = self
+                    .all
+                    .iter()
+                    .filter(|other| !other.state.borrow().has_ended);
+                prop_assert!(alive.count() <= self.most, "there are too many processes");
             }
             let mut state = process.state.borrow_mut();
-            prop_assert!(!state.has_ended, "a call reached a process that has ended");
+            prop_assert!(
+                !state.is_ending && !state.has_ended,
+                "a call reached a process that ends"
+            );
             (state.calls, state.is_up) = (state.calls + 1, true);
             drop(state);
             self.calls.push((who, process));
@@ -388,21 +486,30 @@ mod tests {
             (state.calls, state.is_up, state.last_used) = (0, false, self.now);
         }
 
-        /// Ends the processes of a client, with its calls.
+        /// Has the processes of a client stop, which ends its calls.
         fn leave(&mut self, client: u8) {
-            let principal = Who { client, project: 0 }.key(false);
-            let Key::Client { realm, person, .. } = principal else {
-                return;
-            };
+            let who = Who { client, project: 0 };
             let caller = Caller {
-                person,
-                ..Caller::new(0, "c".into(), realm)
+                person: client.into(),
+                ..Caller::new(0, "c".into(), who.principal())
             };
-            for left in self.table.remove(|entry| entry.key.is_of(&caller)) {
+            for left in self.table.end(|entry| entry.key.is_of(&caller)) {
                 self.calls
-                    .retain(|(_, process)| !Rc::ptr_eq(process, &left));
-                let mut state = left.state.borrow_mut();
-                (state.calls, state.is_up, state.has_ended) = (0, false, true);
+                    .retain(|(_, process)| !Rc::ptr_eq(process, &left.instance));
+                let mut state = left.instance.state.borrow_mut();
+                (state.calls, state.is_up, state.is_ending) = (0, false, true);
+            }
+        }
+
+        fn ended(&mut self, at: usize) {
+            let is_ending = |process: &&Rc<Process>| {
+                let state = process.state.borrow();
+                state.is_ending && !state.has_ended
+            };
+            let ending: Vec<_> = self.all.iter().filter(is_ending).collect();
+            if let Some(process) = ending.get(at % ending.len().max(1)) {
+                process.state.borrow_mut().has_ended = true;
+                self.table.ended(process.number);
             }
         }
 
@@ -421,17 +528,22 @@ mod tests {
             for (at, entry) in known.iter().enumerate() {
                 let others = &known[at + 1..];
                 prop_assert!(others.iter().all(|other| other.key != entry.key));
-                prop_assert!(others.iter().all(|other| other.place != entry.place));
-                prop_assert!(!entry.instance.state.borrow().has_ended);
+                prop_assert!(others.iter().all(|other| other.number > entry.number));
+                prop_assert!(!entry.instance.state.borrow().is_ending);
             }
-            // A process that is not in the table has ended: nothing leaks.
-            for process in &self.all {
+            let alive = self
+                .all
+                .iter()
+                .filter(|process| !process.state.borrow().has_ended);
+            let alive: Vec<_> = alive.collect();
+            for (at, process) in alive.iter().enumerate() {
+                let mut others = alive[at + 1..].iter();
+                prop_assert!(others.all(|other| other.place != process.place));
+                // Nothing leaks: a process that has not ended is known, or is stopping.
                 let is_known = known
                     .iter()
                     .any(|entry| Rc::ptr_eq(&entry.instance, process));
-                let state = process.state.borrow();
-                prop_assert_eq!(is_known, !state.has_ended);
-                prop_assert!(is_known || state.calls == 0);
+                prop_assert_eq!(is_known, !process.state.borrow().is_ending);
             }
             Ok(())
         }
@@ -442,20 +554,14 @@ mod tests {
         fn calls_reach_processes_of_their_own_key(
             by_project in any::<bool>(), most in 1..6_usize, steps in steps()
         ) {
-            let mut world = World {
-                table: Instances::default(),
-                by_project,
-                most,
-                now: Instant::now(),
-                calls: Vec::new(),
-                all: Vec::new(),
-            };
+            let mut world = World::new(by_project, most);
             for step in steps {
                 match step {
                     Step::Call(who) => world.call(who)?,
                     Step::End(at) => world.end(at),
                     Step::Crash(at) => world.crash(at),
                     Step::Leave(client) => world.leave(client),
+                    Step::Ended(at) => world.ended(at),
                     Step::Wait(seconds) => world.wait(seconds),
                     Step::Limit(most) => world.most = most,
                 }
@@ -475,46 +581,33 @@ mod tests {
         }
     }
 
-    fn fill(
-        table: &mut Instances<Rc<Process>>,
-        clients: std::ops::Range<u8>,
-        most: usize,
-    ) -> usize {
-        let now = Instant::now();
-        let started = clients.filter(|client| {
-            let who = Who {
-                client: *client,
-                project: 0,
-            };
-            let key = who.key(false);
-            let make = |vacancy: Vacancy<Rc<Process>>| {
-                assert!(vacancy.replaced.is_none());
-                let state = State {
-                    calls: 1,
-                    last_used: now,
-                    is_up: true,
-                    has_ended: false,
-                };
-                Rc::new(Process {
-                    key: key.clone(),
-                    number: vacancy.number,
-                    state: state.into(),
-                })
-            };
-            table
-                .find_or_start(&key, who.is_owner(), most, make)
-                .is_ok()
-        });
-        started.count()
+    /// The number of these clients that get a process that stays in use.
+    fn fill(world: &mut World, clients: std::ops::Range<u8>) -> usize {
+        let before = world.calls.len();
+        for client in clients {
+            world.call(Who { client, project: 0 }).unwrap();
+        }
+        world.calls.len() - before
     }
 
     #[test]
     fn others_leave_half_to_the_owner() {
-        let mut table = Instances::default();
-        assert_eq!(fill(&mut table, 3..6, 4), 2);
-        assert_eq!(fill(&mut table, 0..3, 4), 2);
-        let mut table = Instances::default();
-        assert_eq!(fill(&mut table, 0..3, 4), 3);
-        assert_eq!(fill(&mut table, 3..6, 4), 1);
+        let mut world = World::new(false, 3);
+        assert_eq!(fill(&mut world, 2..6), 1);
+        assert_eq!(fill(&mut world, 0..2), 2);
+        let mut world = World::new(false, 3);
+        assert_eq!(fill(&mut world, 0..2), 2);
+        assert_eq!(fill(&mut world, 2..6), 1);
+        let mut world = World::new(false, 1);
+        assert_eq!(fill(&mut world, 2..6), 1);
+    }
+
+    #[test]
+    fn stranger_does_not_stop_processes_of_tokens() {
+        let mut world = World::new(false, 2);
+        assert_eq!(fill(&mut world, 2..3), 1);
+        world.end(0);
+        assert_eq!(fill(&mut world, 4..5), 0);
+        assert_eq!(fill(&mut world, 3..4), 1);
     }
 }

@@ -16,7 +16,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use switchboard_base::{health::Reason, scrub};
+use switchboard_base::{health::Reason, project::real_dir, scrub};
 use switchboard_client::{
     Client, ClientBuilder,
     http::Http,
@@ -188,14 +188,26 @@ fn prepare(start: &Start) -> Result<Prepared, NotStarted> {
     })
 }
 
-/// Checks that the directory of the callers exists. It may be back later, so the failure is not permanent.
+/// Checks that the directory of the callers exists, and is still the one that they may use: a checkout can replace a
+/// directory by a link to any other. It may be back later, so the failure is not permanent.
 fn check_project(occasion: &Occasion) -> Result<(), StartError> {
-    let missing = occasion.project.as_ref();
-    let Some(missing) = missing.filter(|project| !Path::new(&***project).is_dir()) else {
+    let Some(project) = occasion.project.as_deref() else {
         return Ok(());
     };
+    let reason = match real_dir(Path::new(project)) {
+        Some(found) if found == project => return Ok(()),
+        Some(_) => {
+            let reason = format!(
+                "the path of the project directory {project} leads through a symbolic link now"
+            );
+            Reason::plain(&reason).with_hint(Some(
+                "remove the link, or connect again to use the directory that it leads to",
+            ))
+        }
+        None => Reason::plain(&format!("the project directory {project} does not exist")),
+    };
     Err(StartError {
-        reason: Reason::plain(&format!("the project directory {missing} does not exist")),
+        reason,
         permanent: false,
     })
 }

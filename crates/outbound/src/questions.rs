@@ -12,6 +12,7 @@
 
 use std::{
     collections::VecDeque,
+    hash::BuildHasher as _,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -20,7 +21,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use switchboard_base::{
     backchannel::Backchannel,
     caller::{Caller, Principal, Realm},
@@ -130,6 +131,8 @@ pub struct Questions {
     changed: Notify,
     /// A call of the owner has been made.
     owned: AtomicBool,
+    /// Identifies the client that has made all calls so far: [`UNUSED`], [`SEVERAL`] or a hash.
+    user: AtomicU64,
     /// The client that last reported a change of its roots.
     roots: Mutex<Option<(Realm, Backchannel)>>,
 }
@@ -186,6 +189,16 @@ impl Open {
     }
 }
 
+/// No client has made a call.
+const UNUSED: u64 = 0;
+/// Several clients have made calls.
+const SEVERAL: u64 = 1;
+
+/// Identifies a client.
+fn user(caller: &Caller) -> u64 {
+    FxBuildHasher.hash_one((caller.realm, caller.person)) | 2
+}
+
 /// Time for which a question waits that could belong to several clients.
 const AMBIGUOUS: Duration = Duration::from_secs(10);
 
@@ -203,7 +216,7 @@ impl Questions {
 
     /// Registers a request for which no client or user can be asked. A question may still belong to it.
     pub(crate) fn open_mute(self: &Arc<Self>, caller: &Caller) -> CallQuestions {
-        self.note(caller.realm.principal);
+        self.note(caller);
         self.begin(caller, None, Raw::empty_object(), true)
     }
 
@@ -247,16 +260,36 @@ impl Questions {
         }
     }
 
+    /// Forgets the client that is asked for roots if it has left. Its connection would stay open otherwise.
+    pub(crate) fn forget_left(&self) {
+        self.roots
+            .lock()
+            .take_if(|(_, backchannel)| !backchannel.is_open());
+    }
+
     /// Tests if no call is in flight.
     pub(crate) fn is_empty(&self) -> bool {
         self.open.lock().is_empty()
     }
 
-    /// Records that this principal has made a call.
-    pub fn note(&self, principal: Principal) {
-        if principal == Principal::Owner && !self.owned.load(Relaxed) {
+    /// Records that this caller has made a call.
+    pub fn note(&self, caller: &Caller) {
+        if caller.realm.principal == Principal::Owner && !self.owned.load(Relaxed) {
             self.owned.store(true, Relaxed);
         }
+        let user = user(caller);
+        let former = self.user.load(Relaxed);
+        if former != user && former != SEVERAL {
+            let only = self.user.compare_exchange(UNUSED, user, Relaxed, Relaxed);
+            if only.is_err_and(|other| other != user) {
+                self.user.store(SEVERAL, Relaxed);
+            }
+        }
+    }
+
+    /// Tests if no other client has made a call.
+    pub(crate) fn is_only_user(&self, caller: &Caller) -> bool {
+        self.user.load(Relaxed) == user(caller)
     }
 
     /// Tests if a message that belongs to no call may concern this realm: all calls in flight must be its own,
@@ -314,7 +347,7 @@ impl Questions {
     ///
     /// A call that the server has answered is not the one. A call that ended in another way may have been,
     /// and across principals even an answer proves nothing: while calls of several principals are in flight, a
-    /// question is put to none of them. It is put to a stranger only if the owner never used the server.
+    /// question is put to none of them. Once the owner has used the server, it is put to no other principal.
     async fn owner(&self, candidates: &[(u64, Arc<Open>)]) -> Owner {
         let until = Instant::now() + AMBIGUOUS;
         let mut principals = candidates
@@ -322,7 +355,7 @@ impl Questions {
             .map(|(_, call)| call.caller.realm.principal);
         let first = principals.next();
         if principals.any(|other| Some(other) != first)
-            || first == Some(Principal::Anyone) && self.owned.load(Relaxed)
+            || first.is_some_and(|principal| self.is_for_owner(principal))
         {
             return Owner::Several;
         }
@@ -666,16 +699,30 @@ mod tests {
     }
 
     #[test]
+    fn only_user_is_the_client_that_called() {
+        let questions = Questions::default();
+        let (one, two) = (caller(1, Principal::Owner), caller(2, Principal::Owner));
+        assert!(!questions.is_only_user(&one));
+        questions.note(&one);
+        questions.note(&one);
+        assert!(questions.is_only_user(&one) && !questions.is_only_user(&two));
+        assert!(!questions.is_only_user(&caller(1, Principal::Anyone)));
+        questions.note(&two);
+        questions.note(&one);
+        assert!(!questions.is_only_user(&one) && !questions.is_only_user(&two));
+    }
+
+    #[test]
     fn messages_for_the_owner_are_withheld_from_strangers() {
         let questions = Arc::new(Questions::default());
         assert!(questions.may_concern(Principal::Anyone.into()));
-        questions.note(Principal::Anyone);
+        questions.note(&caller(9, Principal::Anyone));
         let stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
         assert!(questions.may_concern(Principal::Anyone.into()));
         assert!(!questions.may_concern(Principal::Owner.into()));
         drop(stranger);
         // From the owner's first call on, also between calls.
-        questions.note(Principal::Owner);
+        questions.note(&caller(1, Principal::Owner));
         assert!(questions.may_concern(Principal::Owner.into()));
         assert!(!questions.may_concern(Principal::Anyone.into()));
     }
@@ -759,7 +806,7 @@ mod tests {
         let _stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
         let owner = questions.owner(&questions.under_way().candidates).await;
         assert!(matches!(owner, Owner::Call(_)));
-        questions.note(Principal::Owner);
+        questions.note(&caller(1, Principal::Owner));
         let owner = questions.owner(&questions.under_way().candidates).await;
         assert!(matches!(owner, Owner::Several));
     }

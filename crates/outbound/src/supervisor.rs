@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use arc_swap::ArcSwap;
 use switchboard_base::{
     audit::{Actor, Reservation},
-    caller::Caller,
+    caller::{Caller, Principal},
 };
 use switchboard_config::{Config, Server};
 use tokio::{sync::Mutex, task::JoinSet, time::timeout};
@@ -135,7 +135,14 @@ impl Supervisor {
     /// Stops the instances of a client that has left.
     pub fn client_left(&self, caller: &Caller) {
         for upstream in self.upstreams.load().values() {
-            upstream.client_left(caller);
+            upstream.left(|key| key.is_of(caller));
+        }
+    }
+
+    /// Stops the instances of all clients of a principal that may no longer use the gateway.
+    pub fn principal_left(&self, principal: Principal) {
+        for upstream in self.upstreams.load().values() {
+            upstream.left(|key| key.principal() == Some(principal));
         }
     }
 

@@ -33,7 +33,7 @@ use crate::{
     deps::Deps,
     discovery::Missing,
     instance::{Instance, Known, Origin, off},
-    instances::{Full, Instances, Key, Vacancy},
+    instances::{Entry, Full, InUse as _, Instances, Key, Vacancy},
 };
 
 /// A server, as callers use it.
@@ -54,7 +54,7 @@ pub struct Upstream {
     common: Arc<Common>,
     /// The instance of all callers. If each caller has its own, the gateway fetches the lists from this one.
     shared: ArcSwap<Instance>,
-    own: Mutex<Own>,
+    own: Arc<Mutex<Own>>,
     /// The server has asked a client over a pipe, where a question does not name its client.
     asks_back: AtomicBool,
 }
@@ -78,9 +78,11 @@ pub(crate) struct Common {
 }
 
 /// The instances of single callers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Own {
     instances: Instances<Arc<Instance>>,
+    /// The client that keeps the instance of all callers, because it alone has used it.
+    keeper: Option<Key>,
     /// The server is stopping: no instance is created any more.
     ended: bool,
 }
@@ -152,6 +154,10 @@ impl Upstream {
             refreshing: tokio::sync::Mutex::default(),
             cleared: watch::Sender::new(predecessor.is_none()),
         });
+        let last = predecessor.as_ref().map_or(0, |predecessor| {
+            let own = predecessor.own.lock();
+            own.instances.last()
+        });
         if let Some(predecessor) = predecessor {
             let common = Arc::clone(&common);
             tokio::spawn(async move {
@@ -160,7 +166,12 @@ impl Upstream {
             });
         }
         let origin = Origin::shared(&name, sharing != Sharing::All, refers_to_project);
-        let shared = Instance::start(origin, &common, deps, Known::of(offers), None);
+        let shared = Instance::start(origin, &common, deps, Known::of(offers), Vec::new());
+        let own = Own {
+            instances: Instances::after(last),
+            keeper: None,
+            ended: false,
+        };
         Arc::new(Self {
             meter: deps.metrics.meter(&name),
             deps: Arc::clone(deps),
@@ -171,7 +182,7 @@ impl Upstream {
             refers_to_project,
             common,
             shared: ArcSwap::new(shared),
-            own: Mutex::default(),
+            own: Arc::new(Mutex::new(own)),
             asks_back: AtomicBool::new(offers.is_some_and(|offers| offers.asks_back)),
         })
     }
@@ -224,23 +235,23 @@ impl Upstream {
         if own.ended {
             return Err(self.not_connected());
         }
+        if own.keeper.as_ref() == Some(&key) {
+            return Ok(self.shared());
+        }
         let most = settings.max_instances;
-        let found = own.instances.find_or_start(
-            &key,
-            caller.realm.principal == Principal::Owner,
-            most,
-            |vacancy| {
-                let Vacancy {
-                    number,
-                    place,
-                    replaced,
-                } = vacancy;
-                let origin = Origin::own(&self.name, number, &key, place, &caller.client);
-                let known = self.deps.live_catalog.offers(&self.name);
-                let known = Known::of(known.as_deref());
-                Instance::start(origin, &self.common, &self.deps, known, replaced)
-            },
-        );
+        let found =
+            own.instances
+                .find_or_start(&key, caller.realm.principal.into(), most, |vacancy| {
+                    let Vacancy {
+                        number,
+                        place,
+                        replaced,
+                    } = vacancy;
+                    let origin = Origin::own(&self.name, number, &key, place, &caller.client);
+                    let known = self.deps.live_catalog.offers(&self.name);
+                    let known = Known::of(known.as_deref());
+                    Instance::start(origin, &self.common, &self.deps, known, replaced)
+                });
         let instance = found.map_err(|Full| Error::TooManyInstances {
             server: Arc::clone(&self.name),
             most,
@@ -256,16 +267,18 @@ impl Upstream {
     fn key(&self, sharing: Sharing, caller: &Caller) -> Result<Key, Error> {
         let needs_project = self.needs_project();
         match (sharing, caller.project()) {
-            (_, None) if needs_project => Err(Error::NoProject {
-                server: Arc::clone(&self.name),
-                is_owner: caller.realm.principal == Principal::Owner,
-            }),
+            (_, None) if needs_project => {
+                Err(self.no_project(caller.realm.principal == Principal::Owner))
+            }
             (Sharing::Project, Some(project)) => Ok(Key::Project(Arc::clone(project))),
-            (_, project) => Ok(Key::Client {
-                realm: caller.realm,
-                person: caller.person,
-                project: project.cloned(),
-            }),
+            (_, _) => Ok(Key::of_client(caller, needs_project)),
+        }
+    }
+
+    fn no_project(&self, is_owner: bool) -> Error {
+        Error::NoProject {
+            server: Arc::clone(&self.name),
+            is_owner,
         }
     }
 
@@ -281,6 +294,9 @@ impl Upstream {
             return Some(self.shared());
         }
         let own = self.own.lock();
+        if own.keeper.as_ref().is_some_and(|key| key.serves(caller)) {
+            return Some(self.shared());
+        }
         let mut own = own.instances.iter();
         let its = own.find(|entry| entry.key.serves(caller))?;
         Some(Lease::new(Arc::clone(&its.instance)))
@@ -291,7 +307,9 @@ impl Upstream {
     pub fn place(&self, caller: &Caller) -> Arc<str> {
         let (sharing, _) = self.sharing();
         match self.key(sharing, caller) {
-            Ok(key) if sharing != Sharing::All => format!("{}/{key}", self.name).into(),
+            Ok(key) if sharing != Sharing::All && self.own.lock().keeper.as_ref() != Some(&key) => {
+                format!("{}/{key}", self.name).into()
+            }
             _ => Arc::clone(&self.name),
         }
     }
@@ -362,6 +380,8 @@ impl Upstream {
         }
         let instance = match caller {
             Some(caller) if self.refers_to_project => self.instance(caller)?,
+            // It can only be started for a caller.
+            None if self.refers_to_project => return Err(self.no_project(true)),
             _ => self.shared(),
         };
         instance.offered(until, era).await
@@ -418,26 +438,26 @@ impl Upstream {
     }
 
     /// Records that the server has asked a client over a pipe, where a question does not name its client. From now on
-    /// each client has its own instance. The one that it asked keeps the present one, with the state that it has
-    /// there; `asked` is `None` if it could be any of several.
+    /// each client has its own instance. If only the client that it asked has used the present one, it keeps it, with
+    /// the state that it has there; `asked` is `None` if it could be any of several.
     pub fn has_asked(&self, asked: Option<&Caller>) {
-        if self.because != Because::Default || self.asks_back.swap(true, Relaxed) {
+        if self.because != Because::Default || self.asks_back.load(Relaxed) {
             return;
         }
+        let shared = self.shared.load_full();
+        let keeper = asked.filter(|caller| shared.questions.is_only_user(caller));
+        let keeper = keeper.and_then(|caller| self.key(Sharing::Client, caller).ok());
+        {
+            let mut own = self.own.lock();
+            if own.ended || self.asks_back.swap(true, Relaxed) {
+                return;
+            }
+            own.keeper.clone_from(&keeper);
+        }
+        shared.split_off(keeper);
         let line =
             "asks clients during their calls, so each client has its own process from now on";
         self.deps.logs.note(&self.name, line);
-        if let Some(Ok(key)) = asked.map(|caller| self.key(Sharing::Client, caller)) {
-            let is_owner = asked.is_some_and(|it| it.realm.principal == Principal::Owner);
-            let mut own = self.own.lock();
-            if !own.ended {
-                let origin = Origin::shared(&self.name, true, false);
-                let known = self.deps.live_catalog.offers(&self.name);
-                let known = Known::of(known.as_deref());
-                let fresh = Instance::start(origin, &self.common, &self.deps, known, None);
-                own.instances.adopt(key, is_owner, self.shared.swap(fresh));
-            }
-        }
         let (live_catalog, name) = (Arc::clone(&self.deps.live_catalog), Arc::clone(&self.name));
         tokio::spawn(async move {
             let asks = |known: Option<&Offers>| Offers {
@@ -448,16 +468,24 @@ impl Upstream {
         });
     }
 
-    /// Stops the instances of a client that has left.
-    pub(crate) fn client_left(&self, caller: &Caller) {
-        let left = self
-            .own
-            .lock()
-            .instances
-            .remove(|entry| entry.key.is_of(caller));
-        for instance in left {
-            tokio::spawn(async move { instance.stop().await });
+    /// Stops the instances of clients that have left.
+    pub(crate) fn left(&self, has_left: impl Fn(&Key) -> bool) {
+        for instance in self.all() {
+            instance.questions.forget_left();
         }
+        let mut own = self.own.lock();
+        if own.keeper.take_if(|key| has_left(key)).is_some() && !own.ended {
+            // The state of the client ends with it.
+            let origin = Origin::shared(&self.name, true, self.refers_to_project);
+            let known = self.deps.live_catalog.offers(&self.name);
+            let known = Known::of(known.as_deref());
+            let former = vec![self.shared.load_full()];
+            let fresh = Instance::start(origin, &self.common, &self.deps, known, former);
+            self.shared.store(fresh);
+        }
+        let left = own.instances.end(|entry| has_left(&entry.key));
+        drop(own);
+        self.stop_all(left).detach_all();
     }
 
     /// The error of a call that finds no connection.
@@ -485,14 +513,29 @@ impl Upstream {
         while tuning.join_next().await.is_some() {}
     }
 
-    /// Stops the server if it runs, forgets its failures, and starts it. Instances of single callers are started again
-    /// when they are used.
+    /// Stops the server if it runs, forgets its failures, and starts it. Instances of single callers that are not in
+    /// use are started again when they are.
     pub async fn restart(&self) {
-        let own = self.own.lock().instances.remove(|_| true);
-        let mut stopping = stop_all(own);
+        let (left, kept) = {
+            let mut own = self.own.lock();
+            let left = own
+                .instances
+                .end(|entry| entry.instance.idle_since().is_some());
+            let kept: Vec<_> = own
+                .instances
+                .iter()
+                .map(|entry| Arc::clone(&entry.instance))
+                .collect();
+            (left, kept)
+        };
+        let mut stopping = self.stop_all(left);
+        for instance in kept {
+            stopping.spawn(async move { instance.restart().await });
+        }
         let (sharing, _) = self.sharing();
         let is_known = self.deps.live_catalog.offers(&self.name).is_some();
-        if sharing == Sharing::All || !is_known && !self.refers_to_project {
+        let is_kept = self.own.lock().keeper.is_some();
+        if sharing == Sharing::All || is_kept || !is_known && !self.refers_to_project {
             self.shared.load_full().restart().await;
         }
         while stopping.join_next().await.is_some() {}
@@ -513,17 +556,22 @@ impl Upstream {
         let all = {
             let mut own = self.own.lock();
             own.ended = true;
-            own.instances.remove(|_| true)
+            own.instances.end(|_| true)
         };
-        let mut stopping = stop_all(all);
+        let mut stopping = self.stop_all(all);
         self.shared.load_full().stop().await;
         while stopping.join_next().await.is_some() {}
     }
-}
 
-fn stop_all(instances: Vec<Arc<Instance>>) -> JoinSet<()> {
-    let stopping = instances.into_iter();
-    stopping
-        .map(|one| async move { one.stop().await })
-        .collect()
+    /// Stops instances that were removed. Until they have ended, they take up room.
+    fn stop_all(&self, entries: Vec<Entry<Arc<Instance>>>) -> JoinSet<()> {
+        let stopping = entries.into_iter().map(|entry| {
+            let own = Arc::clone(&self.own);
+            async move {
+                entry.instance.stop().await;
+                own.lock().instances.ended(entry.number);
+            }
+        });
+        stopping.collect()
+    }
 }

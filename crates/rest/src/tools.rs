@@ -13,6 +13,8 @@ pub struct ToolsQuery {
     /// Only this tool, as `SERVER:TOOL`. If its server is not known yet, the gateway starts the server and
     /// waits for up to 2 seconds. An error that would prevent a call of the tool is returned here, too.
     pub name: Option<String>,
+    /// The directory that the caller works in, an absolute path: the server of the tool may need one to start.
+    pub project: Option<String>,
 }
 
 /// The known tools.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::{HeaderMap, StatusCode, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
-use switchboard_base::{caller::Realm, error::cut, project::real_dir};
+use switchboard_base::{caller::Realm, error::cut, project::project_dir};
 use switchboard_core::scope::Scope;
 use switchboard_inbound::{edge::request_body::BODY_PATIENCE, problem::Problem};
 use switchboard_outbound::upstream::Upstream;
@@ -115,12 +115,12 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Asked<T> {
 /// The path of an existing directory, without symbolic links.
 pub(super) async fn directory(path: String) -> Result<String, Problem> {
     let shown = cut(&path).to_owned();
-    let real = move || real_dir(std::path::Path::new(&path));
+    let real = move || project_dir(std::path::Path::new(&path));
     let found = tokio::task::spawn_blocking(real).await.ok().flatten();
     found.ok_or_else(|| {
-        let detail = format!("there is no directory `{shown}`");
-        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
-            .hint("name an existing directory by its absolute path")
+        let detail = format!("`{shown}` is not a directory that can be a project");
+        let next = "name an existing directory by its absolute path, other than the home directory and those above it";
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).hint(next)
     })
 }
 

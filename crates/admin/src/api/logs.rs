@@ -18,6 +18,7 @@ use tokio::{
 
 use super::{
     ask::{Asked, Named, number},
+    servers::no_instance,
     sse::{self, Gone, Sender},
     tail::{self, Follower},
 };
@@ -59,6 +60,15 @@ pub(super) async fn show(
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
             .hint("check the owner and the permissions of the file")
     })?;
+    let is_known = |number| {
+        upstream
+            .own_instances()
+            .iter()
+            .any(|(known, _)| *known == number)
+    };
+    if let Some(number) = number.filter(|number| lines.is_empty() && !is_known(*number)) {
+        return Err(no_instance(&upstream.name, number));
+    }
     if follow != Some(true) {
         return Ok(Json(Logs { lines }).into_response());
     }

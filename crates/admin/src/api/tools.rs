@@ -84,11 +84,18 @@ fn overridden(upstreams: &Upstreams, item: Item<'_>) -> Option<Overridden> {
 
 pub(super) async fn list(
     State(admin): State<Arc<Admin>>,
-    Asked(ToolsQuery { server, name }): Asked<ToolsQuery>,
+    Extension(actor): Extension<Actor>,
+    Extension(realm): Extension<Realm>,
+    Asked(ToolsQuery {
+        server,
+        name,
+        project,
+    }): Asked<ToolsQuery>,
 ) -> Result<Response, Problem> {
     let server = server.filter(|server| !server.is_empty());
     if let Some(name) = &name {
-        locate(&admin, None, name, GLANCE).await?;
+        let caller = caller_of(&actor, realm, project).await?;
+        locate(&admin, &caller, name, GLANCE).await?;
     }
     let catalog = admin.core.live_catalog.catalog_full();
     let upstreams = admin.core.upstreams();
@@ -147,12 +154,8 @@ pub(super) async fn call(
         let detail = "`arguments` must be an object with the arguments of the tool";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
-    let mut caller = Caller::new(KEY, CLIENT.into(), realm).over_http(actor.door);
-    caller.holder.client = HOLDER;
-    if let Some(project) = project {
-        caller.project = Project::known(directory(project).await?.into());
-    }
-    let (view, tool) = locate(&admin, Some(&caller), &name, Duration::MAX).await?;
+    let mut caller = caller_of(&actor, realm, project).await?;
+    let (view, tool) = locate(&admin, &caller, &name, Duration::MAX).await?;
     caller.origin = match actor.door {
         CONSOLE if page && reads_memory(&admin, &name, &arguments) => Origin::Page,
         CONSOLE => Origin::Rest("console"),
@@ -174,6 +177,20 @@ pub(super) async fn call(
     }
     let result = dispatch::serve(&admin.core, &view, &caller, incoming).await?;
     Ok(json(result.bytes()))
+}
+
+/// The caller of a tool, who works in this directory.
+async fn caller_of(
+    actor: &Actor,
+    realm: Realm,
+    project: Option<String>,
+) -> Result<Caller, Problem> {
+    let mut caller = Caller::new(KEY, CLIENT.into(), realm).over_http(actor.door);
+    caller.holder.client = HOLDER;
+    if let Some(project) = project {
+        caller.project = Project::known(directory(project).await?.into());
+    }
+    Ok(caller)
 }
 
 /// Streams the progress of a call, and its result. The call is cancelled when the reader disconnects.
@@ -244,7 +261,7 @@ fn reads_memory(admin: &Admin, name: &str, arguments: &Raw) -> bool {
 /// for, up to `patience`, since it may have the tool.
 async fn locate(
     admin: &Admin,
-    caller: Option<&Caller>,
+    caller: &Caller,
     name: &str,
     patience: Duration,
 ) -> Result<(View, String), Problem> {
@@ -265,13 +282,19 @@ async fn locate(
         .and_then(|of| of.overrides.renamed_to(tool));
     let item = Some((Kind::Tool, own.unwrap_or(tool)));
     live_catalog.permits(server, item)?;
-    let part = dispatch::part_within(&admin.core, caller, server, patience).await?;
+    let part = dispatch::part_within(&admin.core, Some(caller), server, patience).await?;
     let catalog = live_catalog.catalog_full();
     if let Some(found) = look_up(&catalog, name) {
         return Ok(view(found.server(), found.shown_name()));
     }
     let changed = settings.as_ref().and_then(|of| of.overrides.get(tool));
     if let Some(changed) = changed.filter(|changed| changed.hidden || changed.name.is_some()) {
+        let offers = live_catalog.offers(server).unwrap_or_default();
+        let is_it =
+            |own: &Raw| own.member("name").and_then(|own| own.to_text()).as_deref() == Some(tool);
+        if !offers.tools.iter().any(is_it) {
+            return Err(overridden_in_vain(server, tool));
+        }
         return Err(overridden_away(server, tool, changed.name.as_deref()));
     }
     if let Some(near) = part.suggest_tool(tool) {
@@ -329,6 +352,13 @@ fn overridden_away(server: &str, tool: &str, new_name: Option<&str>) -> Problem 
             ),
         ),
     };
+    Problem::new(StatusCode::NOT_FOUND, detail).hint(next)
+}
+
+/// The problem of an override whose tool the server does not have.
+fn overridden_in_vain(server: &str, tool: &str) -> Problem {
+    let detail = format!("server `{server}` has no tool `{tool}`, so its override has no effect");
+    let next = format!("`switchboard tools {}` lists its tools", shell_word(server));
     Problem::new(StatusCode::NOT_FOUND, detail).hint(next)
 }
 

@@ -11,7 +11,7 @@ use super::{
     Task,
     same::{Known, Match},
 };
-use crate::{list::short_path, token, words};
+use crate::{list::short_path, projects, token, words};
 
 /// The servers that are removed from a client, and the ones that stay.
 #[derive(Default)]
@@ -30,7 +30,8 @@ impl Moving {
     pub(super) fn add(task: &Task<'_>, plan: &mut Plan) -> Result<Self, Error> {
         let client = plan.client;
         let known = Known::read(task.home)?;
-        let found = plan.servers(task.dirs)?;
+        let mut found = plan.servers(task.dirs)?;
+        projects::share(&mut found, task.dirs);
         let mut moving = Self {
             client: client.title(),
             ..Self::default()
@@ -74,8 +75,9 @@ impl Moving {
         // A damaged file there has no part in this change.
         let others = read(client, dirs).unwrap_or_default();
         let others = others.into_iter().filter(|found| found.file != plan.file);
-        let projects = read_project(client, dirs).unwrap_or_default();
-        for found in others.chain(projects) {
+        let of_projects = read_project(client, dirs).unwrap_or_default();
+        for mut found in others.chain(of_projects) {
+            projects::share(&mut found, dirs);
             let servers = found.servers.iter();
             for server in servers.filter(|server| known.find(server) != Match::Missing) {
                 self.notes.push(format!(
@@ -252,7 +254,10 @@ pub(super) fn warn_of_doubles(home: &Home, client: Client, dirs: &Dirs) {
     let Ok(known) = Known::read(home) else {
         return;
     };
-    let found = read(client, dirs).unwrap_or_default();
+    let mut found = read(client, dirs).unwrap_or_default();
+    for found in &mut found {
+        projects::share(found, dirs);
+    }
     let servers = found.iter().flat_map(|found| &found.servers);
     let servers = servers.filter(|server| known.find(server) != Match::Missing);
     let mut doubles: Vec<_> = servers.map(|server| format!("`{}`", server.name)).collect();

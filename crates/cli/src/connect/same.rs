@@ -13,7 +13,7 @@ use switchboard_config::{
 };
 use switchboard_terminal::error::Error;
 
-use crate::import::alone;
+use crate::{import::alone, launching};
 
 /// The servers of the gateway, with their secrets in place: a client has the same values in plain text.
 pub(super) struct Known {
@@ -57,17 +57,19 @@ impl Known {
             return other(error.to_string());
         }
         let config = alone(name, &server.entry);
-        let Some(own) = config.servers.get(name) else {
+        let Some(written) = config.servers.get(name) else {
             return other("its entry is invalid".to_owned());
         };
-        let own = match resolved(name, own, &self.secrets) {
+        let own = match resolved(name, written, &self.secrets) {
             Ok(own) => own,
             Err(error) => return other(error.to_string()),
         };
+        let difference =
+            |known: &Server| difference(&own, known).or_else(|| in_directory(written, known));
         let is_same = |known: &Result<Server, ResolveError>| {
             known
                 .as_ref()
-                .is_ok_and(|known| difference(&own, known).is_none())
+                .is_ok_and(|known| difference(known).is_none())
         };
         let same = self.servers.iter().filter(|(_, known)| is_same(known));
         let mut same: Vec<_> = same.map(|(known, _)| known.clone()).collect();
@@ -79,7 +81,7 @@ impl Known {
             None => Match::Missing,
             Some(Err(error)) => Match::Other(error.to_string()),
             Some(Ok(known)) => {
-                let difference = difference(&own, known).unwrap_or_default();
+                let difference = difference(known).unwrap_or_default();
                 Match::Other(format!(
                     "the gateway's server of this name has {difference}"
                 ))
@@ -127,6 +129,16 @@ fn in_command(own: &CommandLine, known: &CommandLine) -> Option<String> {
         format!("another variable `{}`", in_map(&own.env, &known.env)?)
     };
     Some(place)
+}
+
+/// The client starts a program in the directory that it works in itself, and the gateway may not.
+fn in_directory(own: &Server, known: &Server) -> Option<String> {
+    let Transport::Command(line) = &own.transport else {
+        return None;
+    };
+    let has_relative = launching::relative_place(line).is_some()
+        || launching::relative_argument(line).is_some() && !known.runs_in_project();
+    has_relative.then(|| "another directory for its relative paths".to_owned())
 }
 
 fn in_address(own: &Remote, known: &Remote) -> Option<String> {

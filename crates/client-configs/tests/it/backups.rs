@@ -221,6 +221,23 @@ mod unix {
         assert_eq!(text(&real), BEFORE);
     }
 
+    /// The user has moved it to a repository of settings.
+    #[test]
+    fn undo_follows_a_file_that_became_a_link() {
+        for change in ["", " "] {
+            let machine = Machine::new();
+            let file = machine.write(Client::Cursor, BEFORE);
+            machine.apply(&machine.connect(Client::Cursor));
+            let real = machine.folder.path().join("settings.json");
+            std::fs::write(&real, text(&file) + change).unwrap();
+            std::fs::remove_file(&file).unwrap();
+            symlink(&real, &file).unwrap();
+            undo(Which::Last, &machine.backups()).unwrap();
+            assert!(file.is_symlink());
+            assert!(text(&real).contains("mine") && !text(&real).contains("switchboard"));
+        }
+    }
+
     #[test]
     fn failed_write_leaves_no_files() {
         let machine = Machine::new();

@@ -9,9 +9,10 @@ use super::{Machine, entries};
 fn check(client: Client, text: &str, expected: &[(&str, Value)]) -> Vec<String> {
     let machine = Machine::new();
     let file = machine.write(client, text);
-    let found = read(client, &machine.dirs).unwrap();
+    let mut found = read(client, &machine.dirs).unwrap();
     assert_eq!(found.len(), 1);
-    let found = &found[0];
+    let found = &mut found[0];
+    found.share_in_projects(&machine.dirs, &|_, _| false);
     assert_eq!((found.client, &found.file), (Some(client), &file));
     let expected: Vec<_> = expected
         .iter()
@@ -124,6 +125,81 @@ fn claude_code_with_its_projects() {
     for (note, project) in notes[1..].iter().zip(["/a", "/b"]) {
         let words = format!("it was configured only for the project {project}; ");
         assert!(note.starts_with(&words), "{note}");
+    }
+}
+
+#[test]
+fn server_bound_to_its_project_keeps_the_path() {
+    let machine = Machine::new();
+    machine.write(
+        Client::ClaudeCode,
+        r#"{"projects": {
+            "/a": {"mcpServers": {
+                "db": {"command": "/a/bin/db", "args": ["/a"]},
+                "dir": {"command": "${CLAUDE_PROJECT_DIR}/bin/dir"},
+                "free": {"command": "free", "args": ["/a"]}
+            }},
+            "/b": {"mcpServers": {"db": {"command": "/b/bin/db", "args": ["/b"]}, "free": {"command": "free", "args": ["/b"]}}}
+        }}"#,
+    );
+    let mut found = read(Client::ClaudeCode, &machine.dirs).unwrap().remove(0);
+    found.share_in_projects(&machine.dirs, &|project, entry| {
+        assert!(["/a", "/b"].contains(&project), "{project}");
+        let command = entry["command"].as_str().unwrap();
+        command.starts_with("${project}/")
+    });
+    let expected = [
+        ("db", json!({"command": "/a/bin/db", "args": ["/a"]})),
+        ("dir", json!({"command": "/a/bin/dir"})),
+        (
+            "free",
+            json!({"command": "free", "args": ["${project}"], "share": "project"}),
+        ),
+        ("db-2", json!({"command": "/b/bin/db", "args": ["/b"]})),
+    ];
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(name, entry)| (*name, entry))
+        .collect();
+    assert_eq!(entries(&found), expected);
+    for (server, project) in found.servers.iter().zip(["/a", "/a", "", "/b"]) {
+        let gap = server.gap.as_deref().unwrap_or_default();
+        assert_eq!(gap.is_empty(), project.is_empty(), "{gap}");
+        assert!(gap.contains(project), "{gap}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn home_and_directories_above_are_no_projects() {
+    let machine = Machine::new();
+    let home = machine.dirs.home.to_str().unwrap();
+    let link = machine.folder.path().join("link");
+    std::os::unix::fs::symlink(home, &link).unwrap();
+    for (project, command, is_inside) in [
+        (home, format!("{home}/.local/bin/x"), true),
+        (
+            link.to_str().unwrap(),
+            format!("{}/x", link.display()),
+            true,
+        ),
+        (
+            machine.folder.path().to_str().unwrap(),
+            format!("{home}/x"),
+            true,
+        ),
+        ("/", "/usr/bin/x".to_owned(), true),
+        (home, "npx".to_owned(), false),
+    ] {
+        let server = json!({"mcpServers": {"x": {"command": command}}});
+        let text = json!({"projects": {project: server}}).to_string();
+        machine.write(Client::ClaudeCode, &text);
+        let mut found = read(Client::ClaudeCode, &machine.dirs).unwrap().remove(0);
+        found.share_in_projects(&machine.dirs, &|_, _| false);
+        assert_eq!(entries(&found), [("x", &json!({"command": command}))]);
+        let server = &found.servers[0];
+        assert_eq!(server.gap.is_some(), is_inside, "{server:?}");
+        assert!(server.notes[0].contains("is no project"), "{server:?}");
     }
 }
 

@@ -15,7 +15,8 @@ fn moved(machine: &Machine, client: Client, names: &[&str]) -> Plan {
 }
 
 fn remove(machine: &Machine, plan: &mut Plan, names: &[&str]) -> Vec<String> {
-    let found = plan.servers(&machine.dirs).unwrap();
+    let mut found = plan.servers(&machine.dirs).unwrap();
+    found.share_in_projects(&machine.dirs, &|_, _| false);
     let servers = found.servers.iter();
     let servers: Vec<&Imported> = servers
         .filter(|server| names.contains(&server.name.as_str()))

@@ -124,6 +124,53 @@ fn a_webhook() {
     );
 }
 
+/// Resolves an entry for a caller in this directory.
+fn resolve_in(project: &str, entry: &str) -> Result<Transport, ResolveError> {
+    let occasion = Occasion {
+        project: Some(project.into()),
+        client: None,
+    };
+    let resolved = server(entry).resolve("s", &occasion, Path::new("/none"), &env)?;
+    Ok(resolved.value.transport)
+}
+
+#[test]
+fn placeholders_are_percent_encoded_for_remote_servers() {
+    let entry = r#"{"url": "https://a/?in=${project}",
+        "headers": {"X-Project": "${project}", "X-Name": "${project.name}", "X-Plain": "ü ${env:A}"}}"#;
+    let Transport::Remote(remote) = resolve_in("/src/-ü b", entry).unwrap() else {
+        panic!("not an address")
+    };
+    assert_eq!(remote.url, "https://a/?in=/src/-%C3%BC%20b");
+    assert_eq!(remote.headers["X-Project"], "/src/-%C3%BC%20b");
+    assert_eq!(remote.headers["X-Name"], "-%C3%BC%20b");
+    assert_eq!(remote.headers["X-Plain"], "ü alpha");
+}
+
+#[test]
+fn project_is_not_run_as_code() {
+    for entry in [
+        r#"{"command": "sh", "args": ["-ce", "ls ${project}"]}"#,
+        r#"{"command": "${env:A}/sh", "args": ["-c", "ls ${project}"]}"#,
+        r#"{"image": "x", "args": ["sh", "-c", "ls ${project}"]}"#,
+        r#"{"image": "docker.io/library/node:20", "args": ["-e", "${project}"]}"#,
+        r#"{"image": "x", "args": ["-c", "${project}"], "isolation": {"runArgs": ["--entrypoint", "/bin/sh"]}}"#,
+        r#"{"image": "x", "args": ["-c", "${project}"], "isolation": {"runArgs": ["--entrypoint=sh"]}}"#,
+    ] {
+        let error = resolve_in("/src/$(x)", entry).unwrap_err();
+        assert!(
+            error.to_string().ends_with("would be run as code"),
+            "{entry}: {error}"
+        );
+    }
+    for entry in [
+        r#"{"command": "python", "args": ["-m", "server", "-c", "${project}/cfg"]}"#,
+        r#"{"image": "x", "args": ["-c", "${project}"]}"#,
+    ] {
+        resolve_in("/src/$(x)", entry).unwrap();
+    }
+}
+
 #[test]
 fn pasted_value_is_not_shown() {
     let folder = tempfile::tempdir().unwrap();

@@ -129,7 +129,7 @@ impl InFlight {
         } = context;
         let patience = upstream.request_timeout();
         let questions = &instance.questions;
-        questions.note(context.caller.realm.principal);
+        questions.note(context.caller);
         let questions = (live.era() == Era::Legacy)
             .then(|| questions.open(context.caller, context.tool(), context.capabilities()));
         if let Some(questions) = questions

@@ -27,7 +27,7 @@ use super::{
     input_requests::{read, unclear, with_links},
     question_rules::is_ruled,
 };
-use crate::translate;
+use crate::{roots, translate};
 
 /// The rounds of one request of an older client to a server of 2026-07-28.
 #[derive(Debug)]
@@ -146,8 +146,8 @@ struct Gathered {
     left: Vec<(String, Raw)>,
 }
 
-/// Tests if a person or a rule has to decide about a question in this result. A result that
-/// programs would read in different ways is an error.
+/// Tests if a person or a rule has to decide about a question in this result, or the gateway
+/// answers it. A result that programs would read in different ways is an error.
 pub(super) fn wants_person(context: &CallContext<'_>, result: &Raw) -> Result<bool, Error> {
     if is_task(context, result) {
         // The result of a task is that of a call that has ended.
@@ -165,6 +165,7 @@ pub(super) fn wants_person(context: &CallContext<'_>, result: &Raw) -> Result<bo
         input.questions().iter().any(|(_, question)| {
             let (asked, params) = read(question);
             is_ruled(context.core, &asked)
+                || roots::granted(&asked, context.caller).is_some()
                 || context.answerer(&asked, params.as_ref(), &Ruling::Unruled) == Answerer::Person
         })
     }))
@@ -265,12 +266,17 @@ async fn gather(
     }
     let mut asking = JoinSet::new();
     let mut left = Vec::new();
+    let mut given = vec![None; questions.len()];
     for (n, ((key, question), judged)) in questions.iter().zip(judged).enumerate() {
         let Judged {
             asked,
             params,
             ruling,
         } = judged;
+        if let Some(roots) = roots::granted(&asked, context.caller) {
+            given[n] = Some(roots);
+            continue;
+        }
         let answerer = context.answerer(&asked, params.as_ref(), &ruling);
         // A client of 2026-07-28 answers the questions that its own request returns.
         if !matches!(
@@ -315,7 +321,6 @@ async fn gather(
             }
         }
     }
-    let mut given = vec![None; questions.len()];
     while let Some(asked) = asking.join_next().await {
         // The tasks do not panic.
         let Ok((n, answer)) = asked else { continue };

@@ -136,6 +136,9 @@ async fn put(core: &Arc<Core>, asking: &Asking) -> Option<Result<Raw, ErrorObjec
         }
         Owner::Nobody => return Some(answer_roots(core, asking).await),
     };
+    if let Some(roots) = roots::granted(&asked.method, &owner.caller) {
+        return Some(Ok(roots));
+    }
     let client_can = answers(&owner.capabilities, &asked.method, params)
         || owner.is_alone()
             && is_foreign(&asked.method)
@@ -186,7 +189,7 @@ fn note_question(core: &Core, asking: &Asking, caller: Option<&Caller>) {
     let Asking { server, asked, .. } = asking;
     // Most servers ask for roots when they start, and all clients in a project have the same.
     if !asked.of_request
-        && asked.method != method::ROOTS_LIST
+        && matches!(&*asked.method, method::ELICITATION | method::SAMPLING)
         && let Some(upstream) = core.upstream(server)
     {
         upstream.has_asked(caller);

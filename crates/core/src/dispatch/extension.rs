@@ -103,7 +103,7 @@ async fn move_one(core: &Core, upstream: &Upstream, instance: &Instance, told: T
     let _place = instance.limiter.acquire(caller.key).ok()?.await;
     let live = connection(instance, &guest)?;
     // A question that this leads to must not reach a client of another principal.
-    instance.questions.note(caller.realm.principal);
+    instance.questions.note(&caller);
     let params = match guest {
         Guest::Modern => translate::request(params, &guest, live.era(), false),
         Guest::Legacy { .. } => params,

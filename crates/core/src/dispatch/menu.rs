@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 use switchboard_base::{
     apps::is_for_apps_alone,
-    caller::Caller,
+    caller::{Caller, Principal},
     error::{Error, cut},
     view::{Face, View},
 };
@@ -273,7 +273,9 @@ impl Dispatch<'_> {
         let result = self
             .outgoing(&server, method::TOOLS_CALL, Arc::clone(&tool), inner)
             .await?;
-        if let Some(question) = question.filter(|_| went_well(&result)) {
+        // All callers find tools by what was learned, so only the owner's clients teach.
+        let is_owners = self.caller.realm.principal == Principal::Owner;
+        if let Some(question) = question.filter(|_| is_owners && went_well(&result)) {
             self.teach(question, &server, &shown_name);
         }
         let own_limit = outer

@@ -7,7 +7,8 @@ use tempfile::TempDir;
 
 use crate::{
     api_rig::{Rig, program},
-    mcp_rig::{LEGACY, MODERN, Pipe, Web, refusal_of, server, until},
+    mcp_rig::{LEGACY, MODERN, Pipe, Web, direct, refusal_of, server, text_of, until},
+    stage_rig::{Stage, tool},
 };
 
 /// A server that tells which process it is.
@@ -219,9 +220,11 @@ async fn question_of_each_process_reaches_its_own_client() {
         }
         let shown = rig.get("/api/v1/servers/s").await.json();
         assert_eq!(shown["sharing"], "client");
-        assert_eq!(shown["instances"].as_array().unwrap().len(), 5, "{shown}");
-        // That is known after a restart, too.
+        assert_eq!(shown["instances"].as_array().unwrap().len(), 4, "{shown}");
+        // The state of a client ends with it.
         drop(clients);
+        until("its process has ended", async || !is_alive(before)).await;
+        // That is known after a restart, too.
         let rig = rig.restarted(|_| ()).await;
         assert_eq!(
             rig.get("/api/v1/servers/s").await.json()["sharing"],
@@ -229,6 +232,81 @@ async fn question_of_each_process_reaches_its_own_client() {
         );
         rig.stop().await;
     }
+}
+
+#[tokio::test]
+async fn shared_process_is_not_left_to_one_client() {
+    let rig = rig(mirror(json!({}))).await;
+    let able = json!({ "elicitation": {} });
+    let mut first = Pipe::open_able(&rig, server("s"), LEGACY, able.clone()).await;
+    let mut second = Pipe::open_able(&rig, server("s"), LEGACY, able).await;
+    let shared = pid(&mut first).await;
+    assert_eq!(pid(&mut second).await, shared);
+    // Both have state in it, so neither gets it, and neither can have it stopped.
+    second.call("ask", json!({ "message": "?" })).await;
+    assert_ne!(pid(&mut first).await, shared);
+    assert_ne!(pid(&mut second).await, shared);
+    assert_ne!(pid(&mut first).await, pid(&mut second).await);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn numbers_are_not_used_again() {
+    let rig = rig(mirror(json!({ "share": "client" }))).await;
+    let mut client = Pipe::open(&rig, server("s")).await;
+    pid(&mut client).await;
+    assert_eq!(instances(&rig).await[0]["number"], 1);
+    let other = mirror(json!({ "share": "client", "env": { "EXTRA": "x" } }));
+    rig.reconfigure(&json!({ "mcpServers": { "s": other } }))
+        .await;
+    until("another process serves the client", async || {
+        pid(&mut client).await;
+        instances(&rig).await.iter().any(|one| one["number"] == 2)
+    })
+    .await;
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn project_known_later_keeps_the_process() {
+    let dirs = TempDir::new().unwrap();
+    let a = project(&dirs, "a");
+    let rig = Rig::with(json!({
+        "s": of_project(),
+        "other": mirror(json!({ "share": "client" })),
+    }))
+    .await;
+    rig.until_tools("other", 7).await;
+    pid(&mut open_in(&rig, &a).await).await;
+    let able = json!({ "roots": {} });
+    let mut client = Pipe::open_able(&rig, direct(), LEGACY, able).await;
+    let before = told(&mut client, "other__whoami").await;
+    // The other server needs a project, so the client is asked for its roots.
+    let call = client.send_call("s__whoami", json!({})).await;
+    let asked = client.question().await;
+    assert_eq!(asked["method"], "roots/list");
+    let roots = json!({ "roots": [{ "uri": format!("file://{}", a.display()) }] });
+    let answer = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": roots });
+    client.send_text(&answer.to_string()).await;
+    let of_project = client.finish(&call).await.json;
+    assert_eq!(of_project["result"]["structuredContent"]["project"], "a");
+    assert_eq!(told(&mut client, "other__whoami").await, before);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn look_without_a_project_parks_nothing() {
+    let dirs = TempDir::new().unwrap();
+    let a = project(&dirs, "a");
+    let rig = rig(of_project()).await;
+    let without = rig.get("/api/v1/tools?name=s:whoami").await;
+    assert!(without.problem(409).contains("needs a project directory"));
+    let shown = rig.get("/api/v1/servers/s").await.json();
+    assert_eq!(shown["state"], "idle", "{shown}");
+    let path = format!("/api/v1/tools?name=s:whoami&project={}", a.display());
+    let found = rig.get(&path).await.json();
+    assert_eq!(found["tools"][0]["name"], "s:whoami", "{found}");
+    rig.stop().await;
 }
 
 #[tokio::test]
@@ -244,6 +322,8 @@ async fn project_is_the_root_without_client_roots() {
     let mut able = Pipe::open_in(&rig, server("s"), Some(&a), LEGACY, able).await;
     // The test's client has none.
     assert_eq!(told(&mut able, "roots").await, json!({ "roots": [] }));
+    // A client that could be asked can leave as well.
+    able.leave().await;
     rig.stop().await;
 }
 
@@ -361,7 +441,11 @@ async fn project_over_http_is_limited_by_the_token() {
     );
     let body = json!({ "name": "x", "project": "/no/such/place" });
     let wrong = rig.post("/api/v1/tokens", &body).await;
-    assert!(wrong.problem(422).contains("there is no directory"));
+    assert!(
+        wrong
+            .problem(422)
+            .contains("is not a directory that can be a project")
+    );
     rig.stop().await;
 }
 
@@ -396,6 +480,8 @@ async fn one_process_is_restarted_and_its_log_shown() {
             .problem(404)
             .contains("server `s` has no process 99")
     );
+    let unknown = rig.get("/api/v1/servers/s/logs?instance=99").await;
+    assert!(unknown.problem(404).contains("has no process 99"));
     // Without a number, all of them end, and start again when they are used.
     assert_eq!(
         rig.post("/api/v1/servers/s/restart", &json!({}))
@@ -427,5 +513,131 @@ async fn crash_of_one_process_spares_the_others() {
             .is_some_and(|pid| pid != one)
     })
     .await;
+    rig.stop().await;
+}
+
+/// Creates a token, and returns it.
+async fn token(rig: &Rig, name: &str, project: Option<&Path>) -> String {
+    let body = json!({ "name": name, "project": project });
+    let made = rig.post("/api/v1/tokens", &body).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    made.json()["token"].as_str().unwrap().to_owned()
+}
+
+/// The answer to `roots/list` for callers in this directory.
+fn roots_in(dir: &Path) -> Value {
+    let uri = format!("file://{}", dir.display());
+    json!({ "roots": [{ "uri": uri, "name": dir.file_name().unwrap().to_str().unwrap() }] })
+}
+
+#[tokio::test]
+async fn client_with_a_token_has_no_other_roots() {
+    let dirs = TempDir::new().unwrap();
+    let a = project(&dirs, "a");
+    let rig = rig(of_project()).await;
+    let bound = token(&rig, "bound", Some(&a)).await;
+    let free = token(&rig, "free", None).await;
+    for revision in [LEGACY, MODERN] {
+        for (path, token, roots) in [
+            ("/mcp/s/s", &bound, roots_in(&a)),
+            ("/mcp/s/other", &bound, roots_in(&a)),
+            ("/mcp/s/other", &free, json!({ "roots": [] })),
+        ] {
+            let web = Web::with_token(&rig, path, revision, token).await;
+            let told = web.call("roots", json!({})).await;
+            assert_eq!(told["structuredContent"], roots, "{revision} {path} {told}");
+        }
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn newer_server_gets_no_other_roots() {
+    let dirs = TempDir::new().unwrap();
+    let a = project(&dirs, "a");
+    let stage = Stage::new(&[tool("ask", "Asks.")]);
+    let rig = Rig::with(json!({ "s": stage.modern_entry() })).await;
+    rig.until_tools("s", 1).await;
+    let bound = token(&rig, "bound", Some(&a)).await;
+    let asking = json!({ "method": "roots/list", "params": {} });
+    let arguments = json!({ "questions": { "r": asking } });
+    let only_roots = json!({ "name": "ask", "arguments": arguments });
+    let answers = |result: &Value| -> Value { serde_json::from_str(&text_of(result)).unwrap() };
+    for revision in [LEGACY, MODERN] {
+        let web = Web::with_token(&rig, "/mcp/s/s", revision, &bound).await;
+        let result = web.result("tools/call", only_roots.clone()).await;
+        assert_eq!(answers(&result)["r"], roots_in(&a), "{revision} {result}");
+    }
+    // The client answers the other questions, and cannot answer this one as well.
+    let web = Web::with_token(&rig, "/mcp/s/s", MODERN, &bound).await;
+    let form = json!({ "method": "elicitation/create", "params": { "message": "Who?", "requestedSchema": { "type": "object", "properties": {} } } });
+    let both = json!({ "questions": { "r": asking, "e": form } });
+    let both = json!({ "name": "ask", "arguments": both });
+    let result = web.result("tools/call", both.clone()).await;
+    let asked = result["inputRequests"].as_object().unwrap();
+    assert_eq!(asked.keys().collect::<Vec<_>>(), ["e"], "{result}");
+    let home = json!({ "roots": [{ "uri": "file:///home" }] });
+    let accepted = json!({ "action": "accept", "content": {} });
+    let mut again = both;
+    again["requestState"] = result["requestState"].clone();
+    again["inputResponses"] = json!({ "r": home, "e": accepted });
+    let said = answers(&web.result("tools/call", again).await);
+    assert_eq!(said, json!({ "r": roots_in(&a), "e": accepted }));
+    // A client may also answer questions that it was never asked.
+    for home in [home, json!({ "Roots": [] }), json!([[]])] {
+        let mut unasked = only_roots.clone();
+        unasked["inputResponses"] = json!({ "r": home, "e": accepted });
+        let said = answers(&web.result("tools/call", unasked).await);
+        assert_eq!(said, json!({ "r": roots_in(&a), "e": accepted }));
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn project_that_became_a_link_is_refused() {
+    let dirs = TempDir::new().unwrap();
+    let (a, b) = (project(&dirs, "a"), project(&dirs, "b"));
+    let sub = a.join("sub");
+    std::fs::create_dir(&sub).unwrap();
+    let rig = rig(of_project()).await;
+    let mut client = open_in(&rig, &sub).await;
+    std::fs::remove_dir(&sub).unwrap();
+    std::os::unix::fs::symlink(&b, &sub).unwrap();
+    let refusal = client.refusal("whoami", json!({})).await;
+    assert!(refusal.contains("through a symbolic link"), "{refusal}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn client_is_asked_once_for_its_project() {
+    let dirs = TempDir::new().unwrap();
+    let a = project(&dirs, "a");
+    let rig = rig(of_project()).await;
+    let able = json!({ "roots": { "listChanged": true } });
+    let mut client = Pipe::open_able(&rig, server("s"), LEGACY, able).await;
+    let read = json!({ "uri": "x://y" });
+    client.send("resources/read", read.clone()).await;
+    let asked = client.question().await;
+    assert_eq!(asked["method"], "roots/list", "{asked}");
+    client.send("resources/read", read.clone()).await;
+    let answer = |asked: &Value, roots: &Value| {
+        json!({ "jsonrpc": "2.0", "id": asked["id"], "result": roots }).to_string()
+    };
+    let none = answer(&asked, &json!({ "roots": [] }));
+    client.send_text(&none).await;
+    client.send("resources/read", read.clone()).await;
+    for _ in 0..3 {
+        let answer = client.question().await;
+        let refusal = refusal_of(&answer);
+        assert!(refusal.contains("needs a project directory"), "{answer}");
+    }
+    client
+        .tell("notifications/roots/list_changed", json!({}))
+        .await;
+    client.send("resources/read", read).await;
+    let asked = client.question().await;
+    assert_eq!(asked["method"], "roots/list", "{asked}");
+    client.send_text(&answer(&asked, &roots_in(&a))).await;
+    assert_eq!(told(&mut client, "whoami").await["project"], "a");
     rig.stop().await;
 }

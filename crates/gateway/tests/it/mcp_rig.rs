@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use switchboard_gateway::{Endpoint, Face, View};
 use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
     time::timeout,
 };
 
@@ -204,6 +204,14 @@ impl Pipe {
             greeting
         };
         pipe
+    }
+
+    /// Closes the client's side, and waits until the gateway closes its own.
+    pub(crate) async fn leave(mut self) {
+        self.writer.shutdown().await.unwrap();
+        let mut rest = Vec::new();
+        let reading = self.reader.read_to_end(&mut rest);
+        timeout(PATIENCE, reading).await.unwrap().unwrap();
     }
 
     async fn write(&mut self, message: &Value) {

@@ -422,9 +422,13 @@ async fn short_fixed_values_are_shown_to_the_owner() {
 #[tokio::test]
 async fn owner_learns_the_new_name_of_a_tool() {
     let stage = stage();
-    let rig = gateway(&stage).await;
+    let mut overrides = overrides();
+    overrides["gone"] = json!({ "name": "back" });
+    let rig = Rig::configured(config(&stage, &overrides)).await;
+    rig.until_tools("hub", 2).await;
     for (name, hint) in [
         ("hub:create", "use `hub:new_issue`"),
+        ("hub:gone", "`switchboard tools hub` lists its tools"),
         (
             "hub:wipe",
             "`switchboard trust show hub:wipe` shows its definition",

@@ -71,6 +71,11 @@ pub(crate) trait Source {
     /// Waits until the client has left, even if messages are unread. Never completes where that
     /// cannot be detected.
     fn gone(&mut self) -> impl Future<Output = ()> + Send;
+
+    /// Tests, at the end, if the client may no longer use the gateway.
+    fn is_expelled(&self) -> bool {
+        false
+    }
 }
 
 /// The destination of messages to the client.
@@ -217,7 +222,12 @@ impl<S: Writer> Conversation<S> {
             self.withdraw(session.asks.close());
         }
         self.listening.abort_all();
-        let _ = timeout(LAST_ANSWERS, self.finish()).await;
+        // Without a right to call, neither running nor waiting calls go on.
+        if source.is_expelled() {
+            self.tasks.abort_all();
+        } else {
+            let _ = timeout(LAST_ANSWERS, self.finish()).await;
+        }
         if let Some(session) = &self.session {
             session.end();
         }

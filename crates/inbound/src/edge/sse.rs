@@ -73,6 +73,7 @@ pub(crate) fn open(
         let messages = Messages {
             inbox,
             events: Arc::clone(&events),
+            is_expelled: false,
         };
         inbound.attend(conversation.run(messages)).await;
         inbound.sse.remove(&name);
@@ -141,13 +142,18 @@ impl Streams {
 struct Messages {
     inbox: mpsc::Receiver<Bytes>,
     events: Arc<EventStream>,
+    /// The inbox was removed.
+    is_expelled: bool,
 }
 
 impl Source for Messages {
     async fn next(&mut self) -> Option<Result<Bytes, ErrorObject>> {
         tokio::select! {
             biased;
-            message = self.inbox.recv() => message.map(Ok),
+            message = self.inbox.recv() => {
+                self.is_expelled = message.is_none();
+                message.map(Ok)
+            }
             // The stream is the session: when it is closed, the client has left.
             () = self.events.abandoned() => None,
         }
@@ -155,6 +161,10 @@ impl Source for Messages {
 
     async fn gone(&mut self) {
         self.events.abandoned().await;
+    }
+
+    fn is_expelled(&self) -> bool {
+        self.is_expelled
     }
 }
 

@@ -196,7 +196,7 @@ impl Instance {
             self.second(era),
             Arc::clone(&self.deps),
             known,
-            other.take(),
+            other.take().into_iter().collect(),
         );
         *other = Some(Arc::clone(&opened));
         Some(opened)

@@ -61,7 +61,7 @@ impl Instance {
         }
         let own = match learnt {
             Some(learnt) => {
-                if self.origin.is_split {
+                if self.is_split() {
                     let listing = self.listing.load().with(learnt.clone());
                     self.listing.store(Arc::new(listing));
                 }
@@ -74,7 +74,7 @@ impl Instance {
             Some(other) => other.listing.load().added_to(own, &mut added),
             None => own,
         };
-        if self.origin.is_split {
+        if self.is_split() {
             self.with_others(own)
         } else {
             own
@@ -97,6 +97,17 @@ impl Instance {
         Offers { directories, ..all }
     }
 
+    /// Takes the known lists of the server for those of this instance, the only one so far.
+    pub(super) fn adopt_known_lists(&self) {
+        // Held as in a comparison, so that the later one sees the latest lists.
+        let _added = self.added.lock();
+        let known = self.deps.live_catalog.offers(&self.name);
+        let known = known.unwrap_or_default();
+        let listing = Listing::of(&known);
+        self.agreement.store(Arc::new(listing.agreement(&known)));
+        self.listing.store(Arc::new(listing));
+    }
+
     /// The instances of the server whose lists may differ.
     fn split(&self) -> Vec<Arc<Self>> {
         let split = self.common.split.lock();
@@ -105,7 +116,7 @@ impl Instance {
 
     /// Compares the lists of the connections after they have been judged.
     pub(super) async fn compare(self: &Arc<Self>) {
-        let all = if self.origin.is_split {
+        let all = if self.is_split() {
             self.split()
         } else if self.other().is_some() {
             vec![Arc::clone(self)]
@@ -126,7 +137,7 @@ impl Instance {
         let added = self.added.lock();
         let known = self.deps.live_catalog.offers(&self.name);
         let known = known.unwrap_or_default();
-        if self.origin.is_split {
+        if self.is_split() {
             let agreement = self.listing.load().agreement(&known);
             self.agreement.store(Arc::new(agreement));
         }
@@ -155,6 +166,18 @@ impl Instance {
 }
 
 impl Listing {
+    /// The lists of a server.
+    fn of(offers: &Offers) -> Self {
+        let mut all = Self::default();
+        for kind in Kind::ALL {
+            // Of two items with one name, the first counts.
+            let items = offers.list(kind).iter().rev();
+            let named = items.filter_map(|item| Some((name_of(kind, item)?, item.clone())));
+            all.0[kind as usize] = named.collect();
+        }
+        all
+    }
+
     /// Replaces the lists that were fetched, and keeps the others.
     pub(super) fn with(&self, learnt: Learnt) -> Self {
         let mut all = self.clone();

@@ -141,7 +141,7 @@ impl Instance {
             }
             let item = Some((*kind, &**name));
             self.deps.live_catalog.permits(&self.name, item)?;
-            if self.origin.is_split && !is_second && !always {
+            if self.is_split() && !is_second && !always {
                 self.agrees(*kind, name)?;
             }
             // A name that is not listed has never been judged.
@@ -335,7 +335,7 @@ impl Instance {
             server: &self.name,
             questions: &self.questions,
             watched: &self.watched,
-            key: self.origin.key.as_ref(),
+            key: self.key(),
             project: self.origin.occasion.project.as_ref(),
         }
     }

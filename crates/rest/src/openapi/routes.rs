@@ -313,7 +313,10 @@ fn tools() -> Vec<Route> {
         get("/api/v1/tools", "listTools", "List the tools of all servers")
             .query::<ToolsQuery>()
             .answer::<Tools>(200, "The tools.")
-            .error(404, "There is no such server or tool; `hint` suggests the closest name."),
+            .error(404, "There is no such server or tool; `hint` suggests the closest name.")
+            .error(409, "The server of the tool is disabled or needs a project directory, or the tool is held.")
+            .error(422, "The project cannot be one.")
+            .error(503, "The server of the tool is not ready or cannot be started."),
         post("/api/v1/tools/call", "callTool", "Call a tool")
             .body::<CallTool>()
             .contents(
@@ -322,7 +325,7 @@ fn tools() -> Vec<Route> {
                 vec![Content::Json(schema_of::<Object>), Content::Events],
             )
             .error(404, "There is no such tool; `hint` suggests the closest name.")
-            .error(409, "The server is disabled, or the tool is held.")
+            .error(409, "The server is disabled or needs a project directory, or the tool is held.")
             .error(429, "The queue of the server is full.")
             .error(
                 502,

@@ -26,6 +26,7 @@ fn passes_through(server: &Value, requirements: &str, bounds: &[Bound]) {
         "mcpServers": { "fixture": server },
     }));
     let gateway = home.serve();
+    let suite = suite.with_token(&gateway.token());
     let url = format!("http://{}/mcp/s/fixture", gateway.address);
     compare(&suite.require(&url, requirements), bounds);
     let in_order: &[&str] = if requirements == OLD {

@@ -165,6 +165,7 @@ pub(crate) fn compare(
     let alone = run(&suite, &listening.url);
     let alone: Failures = alone.into_iter().filter(is_offered).collect();
     assert!(alone.is_empty(), "fails alone: {alone:#?}");
+    let suite = suite.with_token(&gateway.token());
     let mut added = Vec::new();
     for transport in ["http", "stdio"] {
         let url = format!("http://{}/mcp/s/{transport}", gateway.address);

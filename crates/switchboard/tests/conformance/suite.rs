@@ -14,6 +14,8 @@ use switchboard_test_support::Tools;
 pub(crate) struct Suite {
     node: PathBuf,
     script: PathBuf,
+    /// The options of Node.js.
+    options: Vec<String>,
 }
 
 /// Failed checks as `scenario:check`, with the message of the suite.
@@ -28,7 +30,23 @@ impl Suite {
         Some(Self {
             node: tools.path(NODE),
             script: tools.path(SCRIPT),
+            options: Vec::new(),
         })
+    }
+
+    /// The suite as a client of the owner: only those are asked for roots. It has no option for a token.
+    pub(crate) fn with_token(&self, token: &str) -> Self {
+        let code = format!(
+            "const plain = fetch; globalThis.fetch = (to, how = {{}}) => {{ \
+             const headers = new Headers(how.headers ?? to.headers); \
+             headers.set('Authorization', 'Bearer {token}'); \
+             return plain(to, {{ ...how, headers }}); }}"
+        );
+        Self {
+            node: self.node.clone(),
+            script: self.script.clone(),
+            options: vec![format!("--import=data:text/javascript,{code}")],
+        }
     }
 
     /// Runs everything that a revision requires, and the scenarios that are run with it for information.
@@ -61,6 +79,7 @@ impl Suite {
     fn run(&self, url: &str, args: &[&str]) -> Found {
         let results = tempfile::tempdir().unwrap();
         let output = Command::new(&self.node)
+            .args(&self.options)
             .arg(&self.script)
             .args(["server", "--url", url, "-o"])
             .arg(results.path())

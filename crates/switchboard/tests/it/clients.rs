@@ -1,6 +1,11 @@
 //! Imports of servers from clients, and the connection of clients to the gateway.
 
-use std::fs;
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    os::unix::net::UnixListener,
+    thread,
+};
 
 use crate::support::{Gateway, Place, json};
 
@@ -491,4 +496,40 @@ fn token_goes_into_the_own_entry_alone() {
     let done = place.run(&["connect", "cursor", "--undo"]);
     assert!(done.err.contains("revoked the token"), "{done:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), other);
+}
+
+/// The gateway has created the token, and the file of tokens cannot be read then.
+#[test]
+fn failed_connection_revokes_its_token() {
+    let place = with_cursor();
+    let tokens = place.home().join("tokens.json");
+    let socket = place.home().join("run/switchboard.sock");
+    fs::create_dir_all(socket.parent().unwrap()).unwrap();
+    let listener = UnixListener::bind(socket).unwrap();
+    let gateway = thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let mut line = String::new();
+            stream.read_line(&mut line).unwrap();
+            let body = if line.starts_with("GET /api/v1/status ") {
+                "{\"state\": \"running\"}"
+            } else if line.starts_with("POST /api/v1/tokens ") {
+                fs::write(&tokens, "damaged").unwrap();
+                "{\"token\": \"swb_1_x\", \"about\": {\"name\": \"cursor\"}}"
+            } else {
+                ""
+            };
+            let answer = format!("HTTP/1.1 200 OK\r\n\r\n{body}");
+            let _ = stream.get_mut().write_all(answer.as_bytes());
+            if line.starts_with("DELETE ") {
+                return line;
+            }
+        }
+        unreachable!("the listener never ends")
+    });
+    let done = place.run(&["connect", "cursor", "--http", "--yes"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.err.contains("revoked the token `cursor`"), "{done:?}");
+    let revoked = gateway.join().unwrap();
+    assert_eq!(revoked, "DELETE /api/v1/tokens/cursor HTTP/1.1\r\n");
 }

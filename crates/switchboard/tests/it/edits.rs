@@ -156,3 +156,22 @@ fn add_reports_why_its_gateway_failed() {
     assert!(!rest.contains("error: "), "{said}");
     assert!(servers(&place).contains("a"));
 }
+
+#[test]
+fn add_waits_for_no_client_in_a_project() {
+    let place = Place::without_memory();
+    for (share, args) in [
+        ("auto", &["${project}", "${client}"][..]),
+        ("client", &["${project}"]),
+        ("project", &["${project.name}"]),
+    ] {
+        let mut command = place.command(&[]);
+        command.args(["add", share, "--share", share, "--", "none"]);
+        let output = command.args(args).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let later =
+            format!("`{share}` starts when a client that works in a project directory uses it");
+        assert!(said.contains(&later), "{said}");
+    }
+}

@@ -382,7 +382,8 @@ fn settings_of_a_project_are_not_imported() {
         assert_eq!(done.code, Some(0), "{done:?}");
         let config = fs::read(place.config()).unwrap();
         let config: Value = serde_json::from_slice(&config).unwrap();
-        let expected = json!({"mcpServers": {"a": {"command": "x", "trust": "ask"}}});
+        let entry = json!({"command": "x", "share": "project", "trust": "ask"});
+        let expected = json!({"mcpServers": {"a": entry}});
         assert_eq!(config, expected, "{args:?}");
         fs::remove_file(place.config()).unwrap();
     }

@@ -2,9 +2,9 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::{Done, Gateway, Place, json};
+use crate::support::{self, Done, Gateway, Place};
 
 const CURSOR: &str = r#"{
   // Of mine.
@@ -222,6 +222,118 @@ fn disabled_gateway_takes_no_server() {
     assert_eq!(text(&file), off);
 }
 
+/// The client starts them in the project, and the gateway does not.
+#[test]
+fn servers_with_relative_paths_stay() {
+    let place = Place::new();
+    place.write("user/tools/mcp.js", "");
+    let servers = r#""dot": {"command": "npx", "args": ["fs-server", "."]},
+        "file": {"command": "node", "args": ["tools/mcp.js"]},
+        "gone": {"command": "node", "args": ["./gone.js"]},
+        "program": {"command": "./mcp"},
+        "folder": {"command": "mcp-server", "cwd": "./tools"},
+        "fixed": {"command": "npx", "args": ["fs-server", "."], "cwd": "/srv"},
+        "plain": {"command": "npx", "args": ["fs-server", "/srv"]}"#;
+    let shared = r#""shared": {"command": "mcp-server", "args": ["."]"#;
+    let file = place.write(
+        "user/.cursor/mcp.json",
+        &format!("{{\"mcpServers\": {{{servers}, {shared}}}}}}}"),
+    );
+    place.write_config(&format!(
+        "{{\"mcpServers\": {{{servers}, {shared}, \"share\": \"project\"}}}}}}"
+    ));
+    let done = run(&place, &MOVE);
+    let removed =
+        "the gateway has 3 servers of Cursor, to be removed there: fixed, plain, shared\n";
+    assert!(done.err.contains(removed), "{done:?}");
+    for name in ["dot", "file", "gone", "program", "folder"] {
+        let why = format!(
+            "note: `{name}` stays in Cursor: the gateway's server of this name has another directory for its relative \
+             paths\n"
+        );
+        assert!(done.err.contains(&why), "{name}: {done:?}");
+        assert!(text(&file).contains(&format!("\"{name}\"")), "{name}");
+    }
+}
+
+/// In other projects, the same paths lead to the code of others.
+#[test]
+fn servers_bound_to_one_project_stay_literal() {
+    let place = Place::new();
+    for name in ["bin/mcp", "tools/mcp.js", "tools/mcp.sh", "data/notes.db"] {
+        place.write(&format!("user/shop/{name}"), "");
+    }
+    let home = place.user().canonicalize().unwrap();
+    let home = home.to_str().unwrap();
+    let shop = &format!("{home}/shop");
+    let bound = json!({
+        "program": {"command": format!("{shop}/bin/mcp")},
+        "variable": {"command": "${CLAUDE_PROJECT_DIR}/bin/mcp"},
+        "relative": {"command": "./bin/mcp"},
+        "script": {"command": "node", "args": [format!("{shop}/tools/mcp.js")]},
+        "option": {"command": "node", "args": [format!("--import={shop}/tools/mcp.js"), "mcp"]},
+        "shell": {"command": "bash", "args": ["tools/mcp.sh"]},
+        "line": {"command": "sh", "args": ["-c", format!("{shop}/bin/mcp --stdio")]},
+        "env": {"command": "env", "args": ["A=1", format!("{shop}/bin/mcp")]},
+        "nested": {"command": "npx", "args": ["-y", "tsx", shop]},
+        "local": {"command": "npx", "args": ["-y", shop]},
+        "folder": {"command": "uv", "args": ["--directory", shop, "run", "mcp"]},
+        "directory": {"command": "npx", "args": ["-y", "mcp-server"], "cwd": shop},
+        "path": {"command": "mcp-server", "env": {"PYTHONPATH": format!("{shop}/tools")}},
+        "database": {"command": "mcp-server", "args": [format!("{shop}/data/notes.db")]},
+    });
+    let free = json!({
+        "files": {"command": "npx", "args": ["-y", "server-files", shop]},
+        "git": {"command": "mcp-git", "args": [format!("--repository={shop}/data")]},
+        "plain": {"command": "npx", "args": ["-y", "mcp-server"]},
+    });
+    let mut servers = bound.clone();
+    servers
+        .as_object_mut()
+        .unwrap()
+        .extend(free.as_object().unwrap().clone());
+    let client = json!({"projects": {
+        shop: {"mcpServers": servers},
+        home: {"mcpServers": {"own": {"command": format!("{home}/.local/bin/x")}}},
+        "/": {"mcpServers": {"root": {"command": "/usr/bin/x"}}},
+    }});
+    let file = place.write("user/.claude.json", &client.to_string());
+    run(&place, &["import", "claude-code", "--yes"]);
+    let config: Value = serde_json::from_str(&text(&place.config())).unwrap();
+    let imported = &config["mcpServers"];
+    for (name, entry) in bound.as_object().unwrap() {
+        let literal = entry.to_string().replace("${CLAUDE_PROJECT_DIR}", shop);
+        let literal: Value = serde_json::from_str(&literal).unwrap();
+        assert_eq!(imported[name], literal, "{name}");
+    }
+    for (name, args) in [
+        ("files", json!(["-y", "server-files", "${project}"])),
+        ("git", json!(["--repository=${project}/data"])),
+        ("plain", json!(["-y", "mcp-server"])),
+    ] {
+        let entry = &imported[name];
+        assert_eq!(
+            (&entry["args"], &entry["share"]),
+            (&args, &json!("project"))
+        );
+    }
+    assert_eq!(
+        imported["own"],
+        json!({"command": format!("{home}/.local/bin/x")})
+    );
+    assert_eq!(imported["root"], json!({"command": "/usr/bin/x"}));
+
+    let done = run(&place, &["connect", "claude-code", "--move", "--yes"]);
+    let removed = "to be removed there: files, git, plain\n";
+    assert!(done.err.contains(removed), "{done:?}");
+    let after: Value = serde_json::from_str(&text(&file)).unwrap();
+    assert_eq!(after["projects"][shop]["mcpServers"], bound);
+    for name in ["program", "own", "root"] {
+        let why = format!("note: `{name}` stays in Claude Code: it was configured only for ");
+        assert!(done.err.contains(&why), "{name}: {done:?}");
+    }
+}
+
 #[test]
 fn servers_of_projects_stay() {
     let (place, file) = imported();
@@ -339,7 +451,7 @@ fn all_skips_connected_and_unable_clients() {
         (connected, "{}".to_owned())
     );
     assert!(text(&place.user().join(".codex/config.toml")).contains("[mcp_servers.gw]"));
-    let tokens = json(&place, &["token", "list", "--json"]);
+    let tokens = support::json(&place, &["token", "list", "--json"]);
     assert_eq!(tokens["tokens"][0]["name"], "codex");
     let done = run(&place, &["connect", "--all", "--undo"]);
     assert!(done.err.contains("revoked the token `codex`"), "{done:?}");
@@ -380,19 +492,19 @@ fn list_names_connection_and_own_servers() {
             "--yes",
         ],
     );
-    let list = json(&place, &["connect", "--json"]);
+    let list = support::json(&place, &["connect", "--json"]);
     let client = |name: &str| {
         let mut all = list["clients"].as_array().unwrap().iter();
         let mut one = all.find(|client| client["client"] == name).unwrap().clone();
         one.as_object_mut().unwrap().remove("file");
         one
     };
-    let expected = serde_json::json!({
+    let expected = json!({
         "client": "cursor", "title": "Cursor", "state": "connected", "name": "switchboard",
         "transport": "http", "profile": "work", "servers": 3,
     });
     assert_eq!(client("cursor"), expected);
-    let expected = serde_json::json!({
+    let expected = json!({
         "client": "codex", "title": "Codex", "state": "connected", "name": "gw",
         "transport": "stdio", "profile": "work", "servers": 2,
     });

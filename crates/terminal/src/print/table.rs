@@ -50,6 +50,14 @@ impl Cell {
         }
     }
 
+    /// A cell whose text belongs below that of the row above.
+    pub fn indented(text: &str) -> Self {
+        Self {
+            text: format!("  {}", short(&one_line(text))),
+            colour: None,
+        }
+    }
+
     fn width(&self) -> usize {
         self.text.chars().count()
     }
