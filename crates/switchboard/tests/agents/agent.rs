@@ -191,11 +191,21 @@ impl Run {
         turns: &[Turn],
         options: &[&str],
     ) -> Self {
-        let place = tempfile::Builder::new().prefix("sb-").tempdir().unwrap();
+        Self::start_in(new_place(), agent, program, gateway, turns, options)
+    }
+
+    /// The same, in this place.
+    pub(crate) fn start_in(
+        place: TempDir,
+        agent: Agent,
+        program: &Path,
+        gateway: &Home,
+        turns: &[Turn],
+        options: &[&str],
+    ) -> Self {
         let model = Model::start(agent.dialect(), turns);
         let address = format!("http://{}", model.address);
         agent.configure(place.path(), &address);
-        fs::create_dir(place.path().join("work")).unwrap();
         let words = [&["connect", agent.client(), "--yes"], options].concat();
         let mut connect = gateway.command(&words);
         let connected = at(&mut connect, place.path()).output().unwrap();
@@ -250,6 +260,13 @@ impl Drop for Run {
         let _ = kill_process_group(self.pid(), Signal::KILL);
         let _ = self.child.wait();
     }
+}
+
+/// A home for an agent, with the directory `work` in which it runs.
+pub(crate) fn new_place() -> TempDir {
+    let place = tempfile::Builder::new().prefix("sb-").tempdir().unwrap();
+    fs::create_dir(place.path().join("work")).unwrap();
+    place
 }
 
 /// Runs the command in a home of its own: without the user's files, and with no network but loopback.

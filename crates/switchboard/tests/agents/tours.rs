@@ -1,12 +1,12 @@
 //! The scenarios that each agent goes through.
 
-use std::process::Output;
+use std::{fs, process::Output};
 
 use serde_json::{Value, json};
-use switchboard_test_support::{Home, Serve, fixture, server, until};
+use switchboard_test_support::{Home, Serve, fixture, pipe::Pipe, server, until};
 
 use crate::{
-    agent::{Agent, Run, waiting},
+    agent::{Agent, Run, new_place, waiting},
     model::{DONE, Turn},
 };
 
@@ -229,6 +229,40 @@ fn viewed(agent: Agent, shown: Shown) {
     gateway.stop();
 }
 
+/// Runs an agent in two projects at the same time. The server answers with a file of its project.
+#[track_caller]
+fn at_two_projects(agent: Agent) {
+    const TURNS: [Turn; 1] = [("fixture__echo", |_| json!({ "text": "from no file" }))];
+    const FILES: [&str; 2] = ["a file of one project", "a file of the other"];
+    let Some(program) = agent.find() else { return };
+    let home = Home::new(json!({ "fixture": server(&["--script", "${project}/answers.json"]) }));
+    let gateway = home.serve();
+    let places = FILES.map(|text| {
+        let place = new_place();
+        let result = json!({ "content": [{ "type": "text", "text": text }] });
+        let answers = json!({ "tools/call": { "result": result } });
+        let file = place.path().join("work/answers.json");
+        fs::write(file, answers.to_string()).unwrap();
+        place
+    });
+    // The tools are known once a client has listed them in a project.
+    let mut pipe = Pipe::open_in(&home, &places[0].path().join("work"), &[]);
+    pipe.request("tools/list", json!({}));
+    gateway.until_known("fixture");
+    pipe.leave();
+    pipe.ended();
+    let mut runs = places.map(|place| Run::start_in(place, agent, &program, &home, &TURNS, &[]));
+    for (run, text) in runs.iter_mut().zip(FILES) {
+        let status = run.ended();
+        assert!(status.success(), "{status}");
+        let results = run.model.results();
+        assert_eq!(results.len(), 1);
+        let seen = FILES.map(|file| results[0].contains(file));
+        assert_eq!(seen, FILES.map(|file| file == text), "{}", results[0]);
+    }
+    gateway.stop();
+}
+
 const ACCEPTED: &str = "action=accept";
 
 /// Interrupts a call that never ends, and checks that the server is notified.
@@ -368,4 +402,24 @@ fn opencode_sees_its_view_and_profile() {
 #[test]
 fn gemini_sees_its_view_and_profile() {
     viewed(Agent::GeminiCli, Shown::Menu);
+}
+
+#[test]
+fn claude_code_sees_only_its_own_project() {
+    at_two_projects(Agent::ClaudeCode);
+}
+
+#[test]
+fn codex_sees_only_its_own_project() {
+    at_two_projects(Agent::Codex);
+}
+
+#[test]
+fn opencode_sees_only_its_own_project() {
+    at_two_projects(Agent::OpenCode);
+}
+
+#[test]
+fn gemini_sees_only_its_own_project() {
+    at_two_projects(Agent::GeminiCli);
 }

@@ -1,5 +1,5 @@
 //! Published third-party servers: their offers and responses are the same directly and through the gateway, a
-//! restart changes nothing, and forty of them are listed at once.
+//! restart changes nothing, forty of them are listed at once, and clients do not see the state of others.
 //!
 //! `./test servers` installs them (`packages.txt`) and sets `SWITCHBOARD_TEST_SERVERS`; without it, the tests
 //! are skipped. A server that could not be installed is skipped by name.
@@ -17,4 +17,5 @@ mod crowd;
 mod each;
 mod offers;
 mod place;
+mod sharing;
 mod table;

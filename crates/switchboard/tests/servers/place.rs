@@ -68,12 +68,40 @@ impl Place {
         }
         fs::write(place.path("work/notes.txt"), "one line\n").unwrap();
         fs::write(place.path("work/kubeconfig"), KUBECONFIG).unwrap();
-        let mut git = place.command("git".as_ref(), &place.path("work"));
-        let made = git
-            .args(["init", "--quiet", "--initial-branch", "main"])
-            .status();
-        assert!(made.unwrap().success(), "git init");
+        place.git(
+            &place.path("work"),
+            &["init", "--quiet", "--initial-branch", "main"],
+        );
         place
+    }
+
+    /// Makes a directory that is a git repository with one file, branch and commit, which are named after it.
+    pub(crate) fn repository(&self, name: &str) {
+        let directory = self.path(name);
+        fs::create_dir(&directory).unwrap();
+        let file = directory.join(format!("{name}.txt"));
+        fs::write(file, format!("notes of {name}\n")).unwrap();
+        let message = format!("commit of {name}");
+        let author = [
+            "-c",
+            "user.name=servers",
+            "-c",
+            "user.email=servers@example.org",
+        ];
+        let commit = ["commit", "--quiet", "--message", &message];
+        let branch = format!("branch-of-{name}");
+        self.git(
+            &directory,
+            &["init", "--quiet", "--initial-branch", &branch],
+        );
+        self.git(&directory, &["add", "."]);
+        self.git(&directory, &[&author[..], &commit].concat());
+    }
+
+    fn git(&self, directory: &Path, args: &[&str]) {
+        let mut git = self.command("git".as_ref(), directory);
+        let done = git.args(args).status().unwrap();
+        assert!(done.success(), "git {args:?}");
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -258,6 +286,19 @@ impl Gateway<'_> {
     pub(crate) fn client(&self, server: &str) -> Client {
         let path = format!("/mcp/s/{server}");
         Client::connect(self.address, &self.token(), &path)
+    }
+
+    /// A client that works in this directory, with the direct view.
+    pub(crate) fn client_in(&self, directory: &str) -> Client {
+        let directory = self.place.path(directory);
+        let path = format!("/mcp/direct?project={}", directory.display());
+        Client::connect(self.address, &self.token(), &path)
+    }
+
+    /// One server, with its instances.
+    pub(crate) fn server(&self, name: &str) -> Value {
+        let mut http = Http::connect(self.address, &self.token());
+        http.get(&format!("/api/v1/servers/{name}")).json()
     }
 
     /// The servers in the status.
