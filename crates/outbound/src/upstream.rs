@@ -25,7 +25,7 @@ use switchboard_base::{
 };
 use switchboard_catalog::{Kind, Offers, ServerPart};
 use switchboard_client::{Era, model::LogLevel};
-use switchboard_config::{Because, Placeholder, Server, Sharing};
+use switchboard_config::{Because, Placeholder, Server, Sharing, Transport};
 use tokio::{sync::watch, task::JoinSet};
 
 use crate::{
@@ -441,7 +441,8 @@ impl Upstream {
     /// each client has its own instance. If only the client that it asked has used the present one, it keeps it, with
     /// the state that it has there; `asked` is `None` if it could be any of several.
     pub fn has_asked(&self, asked: Option<&Caller>) {
-        if self.because != Because::Default || self.asks_back.load(Relaxed) {
+        let is_remote = matches!(self.common.settings.load().transport, Transport::Remote(_));
+        if is_remote || self.because != Because::Default || self.asks_back.load(Relaxed) {
             return;
         }
         let shared = self.shared.load_full();
