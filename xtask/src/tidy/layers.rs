@@ -7,6 +7,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("text", &[]),
     ("machine", &["wire"]),
+    ("auth", &[]),
     ("client", &["machine", "wire"]),
     ("files", &[]),
     ("contain", &["files"]),

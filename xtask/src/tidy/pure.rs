@@ -8,6 +8,7 @@ const PURE: &[&str] = &[
     "wire",
     "machine",
     "approvals",
+    "auth",
     "catalog",
     "client-configs",
     "config",

@@ -1,0 +1,206 @@
+//! The reasons why a sign-in fails.
+
+use crate::shown;
+
+/// The reason why a user is not signed in. Texts of other parties are cut, and have no control characters.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A request got no usable response.
+    #[error("cannot fetch the {document}: {reason}")]
+    Unreachable {
+        /// The document or the result that was requested.
+        document: &'static str,
+        /// The cause.
+        reason: String,
+    },
+    /// A document cannot be read.
+    #[error("the metadata of the {party} cannot be read: {reason}")]
+    Metadata {
+        /// The party that published it.
+        party: &'static str,
+        /// The fault.
+        reason: String,
+    },
+    /// The metadata is that of another server.
+    #[error(
+        "the server's metadata is about another resource, `{}`",
+        shown(resource)
+    )]
+    OtherResource {
+        /// The resource in the metadata.
+        resource: String,
+    },
+    /// The metadata is that of another issuer.
+    #[error(
+        "the metadata of the authorization server `{}` names another issuer, `{}`",
+        shown(expected),
+        shown(found)
+    )]
+    OtherIssuer {
+        /// The issuer that was looked up.
+        expected: String,
+        /// The issuer in the metadata.
+        found: String,
+    },
+    /// The server is not reached over TLS.
+    #[error("the server's URL is not https, so tokens could be stolen on the way")]
+    Insecure,
+    /// There is no client that could sign in for itself.
+    #[error("no client is configured that could sign in for itself")]
+    NoClient,
+    /// The server names no authorization server, or none that can be used.
+    #[error("the server names no authorization server that can be used")]
+    NoAuthorizationServer,
+    /// The authorization server does not support PKCE with S256.
+    #[error(
+        "the authorization server `{}` does not support PKCE with S256, so codes could be stolen",
+        shown(issuer)
+    )]
+    NoPkce {
+        /// The authorization server.
+        issuer: String,
+    },
+    /// An endpoint is missing from the metadata, or its address must not be used.
+    #[error(
+        "the authorization server `{}` has no usable {endpoint}",
+        shown(issuer)
+    )]
+    NoEndpoint {
+        /// The authorization server.
+        issuer: String,
+        /// The endpoint.
+        endpoint: &'static str,
+    },
+    /// Clients cannot register themselves.
+    #[error(
+        "the authorization server `{}` does not let clients register themselves",
+        shown(issuer)
+    )]
+    NoRegistration {
+        /// The authorization server.
+        issuer: String,
+    },
+    /// The authorization server refused a request.
+    #[error("the authorization server refused {request}: {}", shown(code))]
+    Refused {
+        /// The refused request.
+        request: &'static str,
+        /// The error code of OAuth, or the HTTP status.
+        code: String,
+        /// The authorization server's own description.
+        said: Option<String>,
+    },
+    /// The user, or a policy, denied the request.
+    #[error("access was denied")]
+    Denied {
+        /// The authorization server's own description.
+        said: Option<String>,
+    },
+    /// The response to the authorization request belongs to another one, or is forged.
+    #[error("the response in the browser does not belong to this sign-in")]
+    WrongState,
+    /// The response to the authorization request is from another authorization server.
+    #[error(
+        "the response in the browser is from another authorization server than `{}`",
+        shown(expected)
+    )]
+    WrongIssuer {
+        /// The authorization server that was asked.
+        expected: String,
+    },
+    /// The response to the authorization request has neither a code nor an error.
+    #[error("the response in the browser has no code")]
+    NoCode,
+    /// The user did not finish in time.
+    #[error("the sign-in was not finished in time")]
+    Expired,
+    /// The sign-in was cancelled.
+    #[error("the sign-in was cancelled")]
+    Cancelled,
+    /// The tokens in the response cannot be used.
+    #[error("the authorization server sent no usable token: {reason}")]
+    BadToken {
+        /// The fault.
+        reason: String,
+    },
+    /// The server refuses a new token as well.
+    #[error("the server refuses the token that was issued for it")]
+    StillRefused,
+    /// The server asked for more scopes too often.
+    #[error("the server keeps asking for the scopes `{}`", shown(scopes))]
+    TooManyStepUps {
+        /// The scopes.
+        scopes: String,
+    },
+    /// The refresh token is no longer valid.
+    #[error("the sign-in has expired or was revoked")]
+    SignedOut {
+        /// The authorization server's own description.
+        said: Option<String>,
+    },
+}
+
+impl Error {
+    pub(crate) fn metadata(party: &'static str, reason: &serde_json::Error) -> Self {
+        // The text of the error may quote the document.
+        let reason = match reason.classify() {
+            serde_json::error::Category::Data => "a field is missing or has another type",
+            serde_json::error::Category::Eof => "it ends too early",
+            serde_json::error::Category::Io | serde_json::error::Category::Syntax => "not JSON",
+        };
+        Self::Metadata {
+            party,
+            reason: reason.to_owned(),
+        }
+    }
+
+    pub(crate) fn no_token_endpoint(issuer: String) -> Self {
+        Self::NoEndpoint {
+            issuer,
+            endpoint: "token endpoint",
+        }
+    }
+
+    /// The advice for the user.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "check the network connection, then try again",
+            Self::Metadata { .. } | Self::OtherIssuer { .. } | Self::NoAuthorizationServer => {
+                "this is a fault of the server's setup: report it to its operator"
+            }
+            Self::OtherResource { .. } => {
+                "check that the server's URL in the configuration is the one that its documentation names"
+            }
+            Self::NoPkce { .. } | Self::NoEndpoint { .. } => {
+                "ask the operator for another way to sign in, such as a token for the `Authorization` header"
+            }
+            Self::Insecure => "use the https URL of the server",
+            Self::NoRegistration { .. } | Self::NoClient => {
+                "register an application with the provider, and set `oauth.clientId` (and `clientSecret`) of the server"
+            }
+            Self::Refused { .. } => {
+                "check `oauth` in the configuration of the server: client, redirect URI and scopes"
+            }
+            Self::Denied { .. } => "sign in again and grant access, or ask for access",
+            Self::WrongState | Self::WrongIssuer { .. } | Self::NoCode => {
+                "start the sign-in again, and use only the page that it opens"
+            }
+            Self::Expired | Self::Cancelled | Self::SignedOut { .. } => "sign in again",
+            Self::BadToken { .. } | Self::StillRefused => {
+                "sign in again; if that fails, report it to the operator of the server"
+            }
+            Self::TooManyStepUps { .. } => "ask the operator which scopes your account may have",
+        }
+    }
+
+    /// The description that the authorization server sent. It is text of another party.
+    pub fn said(&self) -> Option<&str> {
+        match self {
+            Self::Refused { said, .. } | Self::Denied { said } | Self::SignedOut { said } => {
+                said.as_deref()
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! OAuth sign-in to Model Context Protocol (MCP) servers as a state machine.
+//!
+//! [`Machine`] is deterministic: it has no socket, no clock and no source of randomness. The caller passes in the time
+//! and [`Event`]s, and carries out the resulting [`Action`]s: it sends requests, opens the browser, and stores the
+//! [`Credential`].
+//!
+#![doc = include_str!("../README.md")]
+//!
+//! # States
+//!
+//! | event | `Unknown`, `NeedsSignIn`, `SignedOut` | `SignedIn` | `Discovering`, `Registering` | `AwaitingUser` | `Exchanging` | `Refreshing` |
+//! |---|---|---|---|---|---|---|
+//! | refused by the server | note the challenge | discover, then refresh; note a challenge for scopes | note | note | note | note |
+//! | sign-in | discover | discover | start again | start again | start again | start again |
+//! | response | – | – | next document, register, then open the browser | – | save, then `SignedIn` | save, then `SignedIn` |
+//! | refresh token refused | – | – | – | – | – | load again; the second time save without tokens, then `SignedOut` |
+//! | request failed | – | – | end | – | end | end; the tokens are kept |
+//! | callback, other state | ignore | ignore | ignore | ignore | ignore | ignore |
+//! | callback | ignore | ignore | ignore | check issuer, exchange the code | ignore | ignore |
+//! | time is up | – | renew | – | end | – | – |
+//! | cancel | – | – | end | end | – | – |
+//! | sign-out | forget | revoke, forget | forget | forget | forget | forget |
+//!
+//! A credential is in use once it has been saved, and not before.
+
+mod address;
+mod challenge;
+mod credential;
+mod error;
+mod form;
+mod machine;
+mod metadata;
+mod pkce;
+mod secret;
+mod settings;
+mod tokens;
+
+pub use address::Reach;
+pub use challenge::Challenge;
+pub use credential::{Authentication, Client, Credential, Tokens};
+pub use error::Error;
+pub use machine::{Action, Body, Event, Machine, Request, Response, SignIn, State};
+pub use secret::Secret;
+pub use settings::{ConfiguredClient, Grant, ResourceParameter, Settings};
+
+/// The most characters of a text of another party that are repeated.
+const EXCERPT: usize = 200;
+
+/// Makes a text of another party safe to show: its beginning, without control and formatting characters.
+fn shown(text: &str) -> String {
+    let blank = |character: char| {
+        let is_formatting = matches!(character, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}');
+        character.is_control() || is_formatting
+    };
+    let clean = text
+        .chars()
+        .map(|character| if blank(character) { ' ' } else { character });
+    clean.take(EXCERPT).collect::<String>().trim().to_owned()
+}

@@ -1,0 +1,476 @@
+//! The sign-in to one server, as a state machine.
+
+mod authorization;
+mod discovery;
+mod registration;
+mod tokens;
+
+use url::Url;
+
+use crate::{
+    Challenge, Credential, Error, Grant, Secret, Settings,
+    address::Reach,
+    metadata::{ResourceMetadata, ServerMetadata},
+};
+
+/// The sign-in to one server, for one party.
+///
+/// The caller passes in the time and [`Event`]s, and carries out the [`Action`]s. There is at most one request in
+/// flight; see the [table of states](crate#states).
+#[derive(Debug)]
+pub struct Machine {
+    /// The server that tokens are for.
+    server: Url,
+    settings: Settings,
+    /// The hosts that the server may refer to.
+    reach: Reach,
+    credential: Option<Credential>,
+    /// The last challenge of the server, which the next sign-in starts with.
+    challenge: Challenge,
+    step: Step,
+    /// The authorizations for more scopes since the last request that succeeded.
+    step_ups: u32,
+    /// The credential lost its tokens for this reason.
+    signed_out: Option<Error>,
+}
+
+/// The most authorizations for more scopes without a request that succeeds.
+const STEP_UPS: u32 = 2;
+
+/// The time that a user has to finish in the browser, in seconds.
+const PATIENCE: u64 = 600;
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The server refused a request for the lack of a valid token, or of scopes.
+    Refused(Challenge),
+    /// The server accepted a request with the present token.
+    Accepted,
+    /// A user wants to sign in.
+    SignIn(SignIn),
+    /// It is time to renew the tokens.
+    Renew,
+    /// A user wants to sign out.
+    SignOut,
+    /// The response to the request in flight.
+    Response(Response<'a>),
+    /// The request in flight got no response, for this reason.
+    Failed(String),
+    /// The browser was redirected to this URL, or the user pasted it.
+    Callback(&'a str),
+    /// The credential was saved.
+    Saved,
+    /// The credential as it is stored, which another process may have changed.
+    Loaded(Option<Box<Credential>>),
+    /// Time has passed.
+    Tick,
+    /// The user cancelled the sign-in.
+    Cancel,
+}
+
+/// The start of a sign-in by a user.
+#[derive(Debug)]
+pub struct SignIn {
+    /// The address that the browser is redirected to at the end.
+    pub redirect_uri: String,
+    /// Unpredictable bytes.
+    pub random: [u8; 64],
+}
+
+/// A response over HTTP.
+#[derive(Debug)]
+pub struct Response<'a> {
+    /// The status code.
+    pub status: u16,
+    /// The challenge in its headers.
+    pub challenge: Challenge,
+    /// The body, which the caller has bounded.
+    pub body: &'a [u8],
+}
+
+/// Something to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing, until the next event.
+    Wait,
+    /// Send a request, and report its response.
+    Send(Request),
+    /// Let the user open this URL, and report the one that the browser is redirected to.
+    Open {
+        /// The URL, which is not secret.
+        url: Url,
+        /// The time at which the sign-in ends without a result, in seconds since 1970.
+        until: u64,
+    },
+    /// Save [`Machine::credential`], and report [`Event::Saved`]. The former credential must stay valid until then.
+    Save,
+    /// Load the credential again, and report [`Event::Loaded`].
+    Load,
+    /// The callback was not meant for this sign-in, which continues.
+    Ignore(Error),
+    /// The work has ended.
+    Done(Result<(), Error>),
+}
+
+/// A request over HTTP. Redirects are not followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The address.
+    pub url: Url,
+    /// The value of the `Authorization` header.
+    pub authorization: Option<Secret>,
+    /// The body; `None` for a GET.
+    pub body: Option<Body>,
+}
+
+/// The body of a POST.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body {
+    /// `application/x-www-form-urlencoded`
+    Form(Secret),
+    /// `application/json`
+    Json(Secret),
+}
+
+/// The state, as users see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// Nothing is known: the server may need no sign-in.
+    Unknown,
+    /// The server needs a sign-in.
+    NeedsSignIn,
+    /// The metadata of the server and of the authorization server are fetched.
+    Discovering,
+    /// The client registers itself.
+    Registering,
+    /// The user has to finish in the browser.
+    AwaitingUser {
+        /// The time at which the sign-in ends without a result, in seconds since 1970.
+        until: u64,
+    },
+    /// The code of the browser, or the client's own secret, is exchanged for tokens.
+    Exchanging,
+    /// There is a token.
+    SignedIn {
+        /// The time at which it expires, in seconds since 1970, if it is known.
+        expires: Option<u64>,
+    },
+    /// The tokens are renewed.
+    Refreshing,
+    /// There was a token, which is no longer valid.
+    SignedOut {
+        /// The cause.
+        reason: Error,
+    },
+}
+
+/// The current work.
+#[derive(Debug)]
+enum Step {
+    Rest,
+    /// The server is asked for its challenge.
+    Probe(Goal),
+    /// The metadata of the server is fetched from the first address; the others are next.
+    Resource {
+        left: Vec<Url>,
+        goal: Goal,
+    },
+    /// The metadata of the authorization server is fetched.
+    Server {
+        left: Vec<Url>,
+        found: Found,
+        goal: Goal,
+    },
+    Registration {
+        found: Found,
+        server: ServerMetadata,
+        sign_in: Pending,
+    },
+    User(Authorization),
+    Exchange(Credential),
+    /// `retried`: the refresh token was refused once.
+    Refresh {
+        retried: bool,
+    },
+    Reload,
+    Revocation {
+        left: Vec<Secret>,
+    },
+    Save(Credential),
+    /// The tokens are saved as gone.
+    Forget(Result<(), Error>),
+}
+
+/// The purpose of a discovery.
+#[derive(Debug)]
+enum Goal {
+    /// The user signs in.
+    User(Pending),
+    /// The client signs in for itself.
+    Client,
+    /// The server refused a token: if its issuer is still the same, the token is renewed.
+    Renewal,
+}
+
+/// A sign-in that waits for the discovery.
+#[derive(Debug)]
+struct Pending {
+    redirect_uri: String,
+    verifier: Secret,
+    state: Secret,
+}
+
+/// The result of the first part of the discovery.
+#[derive(Debug)]
+struct Found {
+    issuer: String,
+    resource: Option<String>,
+    scopes: Option<Vec<String>>,
+    /// The server publishes no metadata, as in 2025-03-26: the authorization server may have none, either.
+    is_old: bool,
+}
+
+/// An authorization request that the user has to finish.
+#[derive(Debug)]
+struct Authorization {
+    sign_in: Pending,
+    /// The sign-in without its tokens.
+    credential: Credential,
+    /// The response has to name the issuer.
+    names_issuer: bool,
+    until: u64,
+}
+
+impl Machine {
+    /// The sign-in to the server at this URL, with the credential that was saved for it.
+    pub fn new(server: Url, settings: Settings, credential: Option<Credential>) -> Self {
+        let reach = Reach::of(&server);
+        Self {
+            server,
+            settings,
+            reach,
+            credential,
+            challenge: Challenge::default(),
+            step: Step::Rest,
+            step_ups: 0,
+            signed_out: None,
+        }
+    }
+
+    /// The credential to save and to use.
+    pub fn credential(&self) -> Option<&Credential> {
+        match &self.step {
+            Step::Save(credential) => Some(credential),
+            _ => self.credential.as_ref(),
+        }
+    }
+
+    /// The token for requests.
+    pub fn token(&self) -> Option<&Secret> {
+        let tokens = self.credential.as_ref()?.tokens.as_ref()?;
+        Some(&tokens.access)
+    }
+
+    /// The state, as users see it.
+    pub fn state(&self) -> State {
+        match &self.step {
+            Step::Probe(_) | Step::Resource { .. } | Step::Server { .. } => State::Discovering,
+            Step::Registration { .. } => State::Registering,
+            Step::User(authorization) => State::AwaitingUser {
+                until: authorization.until,
+            },
+            Step::Exchange(_) | Step::Save(_) => State::Exchanging,
+            Step::Refresh { .. } | Step::Reload => State::Refreshing,
+            Step::Rest | Step::Revocation { .. } | Step::Forget(_) => self.resting(),
+        }
+    }
+
+    fn resting(&self) -> State {
+        if let Some(reason) = &self.signed_out {
+            let reason = reason.clone();
+            return State::SignedOut { reason };
+        }
+        let tokens = self
+            .credential
+            .as_ref()
+            .and_then(|known| known.tokens.as_ref());
+        match tokens {
+            Some(tokens) => State::SignedIn {
+                expires: tokens.expires,
+            },
+            None if self.challenge == Challenge::default() => State::Unknown,
+            None => State::NeedsSignIn,
+        }
+    }
+
+    /// Handles an event at this time, in seconds since 1970. Events that do not fit the state are ignored.
+    pub fn handle(&mut self, now: u64, event: Event<'_>) -> Action {
+        let outcome = match event {
+            Event::Refused(challenge) => Ok(self.refused(challenge)),
+            Event::Accepted => {
+                self.step_ups = 0;
+                Ok(Action::Wait)
+            }
+            Event::SignIn(start) => Ok(self.sign_in(start)),
+            Event::Renew => self.renew(),
+            Event::SignOut => Ok(self.sign_out()),
+            Event::Response(response) => self.response(now, &response),
+            Event::Failed(reason) => self.failed(reason),
+            Event::Callback(url) => return self.callback(url),
+            Event::Saved => Ok(self.saved()),
+            Event::Loaded(credential) => self.loaded(now, credential.map(|credential| *credential)),
+            Event::Tick => self.tick(now),
+            Event::Cancel => self.cancel(),
+        };
+        outcome.unwrap_or_else(|error| self.end(Err(error)))
+    }
+
+    fn is_at_rest(&self) -> bool {
+        matches!(self.step, Step::Rest)
+    }
+
+    fn take_step(&mut self) -> Step {
+        std::mem::replace(&mut self.step, Step::Rest)
+    }
+
+    fn end(&mut self, outcome: Result<(), Error>) -> Action {
+        self.step = Step::Rest;
+        Action::Done(outcome)
+    }
+
+    /// The server refused a request. The gateway cannot sign a user in, but renew a token and sign itself in.
+    fn refused(&mut self, challenge: Challenge) -> Action {
+        let needs_scope = challenge.needs_scope();
+        self.challenge = challenge;
+        if !self.is_at_rest() {
+            return Action::Wait;
+        }
+        let has_refresh = self.tokens().is_some_and(|tokens| tokens.refresh.is_some());
+        match self.settings.grant {
+            Grant::ClientCredentials if self.step_ups < STEP_UPS => {
+                self.step_ups += 1;
+                self.discover(Goal::Client)
+            }
+            Grant::ClientCredentials => self.end(Err(Error::StillRefused)),
+            // New tokens have the same scopes, so that only the user can help.
+            Grant::AuthorizationCode if has_refresh && !needs_scope => self.discover(Goal::Renewal),
+            Grant::AuthorizationCode => {
+                let scopes = self.challenge.scope.clone().unwrap_or_default();
+                if needs_scope && self.step_ups >= STEP_UPS {
+                    return self.end(Err(Error::TooManyStepUps { scopes }));
+                }
+                Action::Wait
+            }
+        }
+    }
+
+    fn tokens(&self) -> Option<&crate::Tokens> {
+        self.credential.as_ref()?.tokens.as_ref()
+    }
+
+    /// Starts a sign-in by a user. One in progress is replaced.
+    fn sign_in(&mut self, start: SignIn) -> Action {
+        if self.challenge.needs_scope() {
+            self.step_ups += 1;
+        }
+        let pending = Pending::new(start);
+        match self.settings.grant {
+            Grant::AuthorizationCode => self.discover(Goal::User(pending)),
+            Grant::ClientCredentials => self.discover(Goal::Client),
+        }
+    }
+
+    fn response(&mut self, now: u64, response: &Response<'_>) -> Result<Action, Error> {
+        match self.take_step() {
+            Step::Probe(goal) => Ok(self.probed(response, goal)),
+            Step::Resource { left, goal } => self.found_resource(response, left, goal),
+            Step::Server { left, found, goal } => {
+                self.found_server(now, response, left, found, goal)
+            }
+            Step::Registration {
+                found,
+                server,
+                sign_in,
+            } => self.registered(now, response, &found, &server, sign_in),
+            Step::Exchange(credential) => self.exchanged(now, response, credential),
+            Step::Refresh { retried } => self.refreshed(now, response, retried),
+            Step::Revocation { left } => Ok(self.revoke(left)),
+            // No request is in flight.
+            other => {
+                self.step = other;
+                Ok(Action::Wait)
+            }
+        }
+    }
+
+    /// The request in flight failed.
+    fn failed(&mut self, reason: String) -> Result<Action, Error> {
+        let document = match self.take_step() {
+            // The well-known addresses work without a challenge.
+            Step::Probe(goal) => return Ok(self.fetch_resource(goal)),
+            Step::Resource { .. } => "metadata of the server",
+            Step::Server { .. } => "metadata of the authorization server",
+            Step::Registration { .. } => "registration of the client",
+            Step::Exchange(_) | Step::Refresh { .. } => "token",
+            // The tokens are forgotten in any case.
+            Step::Revocation { .. } => return Ok(self.forget(Ok(()))),
+            other => {
+                self.step = other;
+                return Ok(Action::Wait);
+            }
+        };
+        Err(Error::Unreachable { document, reason })
+    }
+
+    fn saved(&mut self) -> Action {
+        match self.take_step() {
+            Step::Save(credential) => {
+                self.credential = Some(credential);
+                self.signed_out = None;
+                self.end(Ok(()))
+            }
+            Step::Forget(outcome) => self.end(outcome),
+            other => {
+                self.step = other;
+                Action::Wait
+            }
+        }
+    }
+
+    fn tick(&mut self, now: u64) -> Result<Action, Error> {
+        match &self.step {
+            Step::User(authorization) if now >= authorization.until => Err(Error::Expired),
+            _ => Ok(Action::Wait),
+        }
+    }
+
+    fn cancel(&mut self) -> Result<Action, Error> {
+        match &self.step {
+            // These finish in any case: the tokens that they produce must not be lost.
+            Step::Rest
+            | Step::Exchange(_)
+            | Step::Refresh { .. }
+            | Step::Reload
+            | Step::Revocation { .. }
+            | Step::Save(_)
+            | Step::Forget(_) => Ok(Action::Wait),
+            Step::Probe(_)
+            | Step::Resource { .. }
+            | Step::Server { .. }
+            | Step::Registration { .. }
+            | Step::User(_) => Err(Error::Cancelled),
+        }
+    }
+}
+
+impl Found {
+    fn new(metadata: ResourceMetadata, issuer: String) -> Self {
+        Self {
+            issuer,
+            resource: Some(metadata.resource),
+            scopes: metadata.scopes_supported,
+            is_old: false,
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The client at the authorization server.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Action, Authorization, Body, Found, Machine, Pending, Request, Response, Step};
+use crate::{
+    Authentication, Challenge, Client, Credential, Error, Secret, metadata::ServerMetadata,
+    tokens::refusal,
+};
+
+/// The response to a registration.
+#[derive(Deserialize)]
+struct Registered {
+    client_id: String,
+    client_secret: Option<Secret>,
+    token_endpoint_auth_method: Option<String>,
+    #[serde(default)]
+    client_secret_expires_at: u64,
+}
+
+impl Machine {
+    /// Finds the client to sign in with, or registers one: a configured client, a client ID metadata document, the one
+    /// of the last sign-in, or a new one.
+    pub(super) fn register(
+        &mut self,
+        now: u64,
+        found: Found,
+        server: ServerMetadata,
+        sign_in: Pending,
+    ) -> Result<Action, Error> {
+        if !server.supports_s256() {
+            return Err(Error::NoPkce {
+                issuer: found.issuer,
+            });
+        }
+        if let Some(client) = self.known_client(now, &found, &server, &sign_in) {
+            return self.authorize(now, &found, &server, sign_in, client);
+        }
+        let Some(address) = &server.registration_endpoint else {
+            return Err(Error::NoRegistration {
+                issuer: found.issuer,
+            });
+        };
+        let url = self.endpoint(&found.issuer, Some(address), "registration endpoint")?;
+        let body = self.registration(&found, &server, &sign_in);
+        self.step = Step::Registration {
+            found,
+            server,
+            sign_in,
+        };
+        Ok(Action::Send(Request {
+            url,
+            authorization: None,
+            body: Some(Body::Json(body.into())),
+        }))
+    }
+
+    fn known_client(
+        &self,
+        now: u64,
+        found: &Found,
+        server: &ServerMetadata,
+        sign_in: &Pending,
+    ) -> Option<Client> {
+        let methods = server.token_endpoint_auth_methods_supported.as_deref();
+        if let Some(client) = self.configured_client(methods) {
+            return Some(client);
+        }
+        if server.client_id_metadata_document_supported
+            && let Some(document) = &self.settings.client_document
+        {
+            return Some(Client {
+                id: document.clone(),
+                secret: None,
+                authentication: Authentication::None,
+                redirect_uri: None,
+                secret_expires: None,
+            });
+        }
+        // Credentials of one issuer are never sent to another.
+        let known = self.credential.as_ref()?;
+        let client = &known.client;
+        let is_valid = client.secret_expires.is_none_or(|expires| now < expires);
+        let fits = client.redirect_uri.as_deref() == Some(&sign_in.redirect_uri);
+        (known.issuer == found.issuer && is_valid && fits).then(|| client.clone())
+    }
+
+    pub(super) fn configured_client(&self, methods: Option<&[String]>) -> Option<Client> {
+        let configured = self.settings.client.as_ref()?;
+        Some(Client {
+            id: configured.id.clone(),
+            secret: configured.secret.clone(),
+            authentication: Authentication::choose(configured.secret.is_some(), methods),
+            redirect_uri: None,
+            secret_expires: None,
+        })
+    }
+
+    /// The body of a registration.
+    fn registration(&self, found: &Found, server: &ServerMetadata, sign_in: &Pending) -> String {
+        let supported = server.token_endpoint_auth_methods_supported.as_deref();
+        let is_supported = |method: &&str| {
+            supported.is_some_and(|supported| supported.iter().any(|name| name == method))
+        };
+        let method = ["none", "client_secret_basic", "client_secret_post"]
+            .into_iter()
+            .find(is_supported)
+            // Without a list, only this one is supported.
+            .unwrap_or("client_secret_basic");
+        let mut body = json!({
+            "client_name": self.settings.client_name,
+            "redirect_uris": [sign_in.redirect_uri],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": method,
+            "application_type": if is_loopback(&sign_in.redirect_uri) { "native" } else { "web" },
+        });
+        let scopes = self.scopes(found, server);
+        if !scopes.is_empty() {
+            body["scope"] = scopes.join(" ").into();
+        }
+        body.to_string()
+    }
+
+    pub(super) fn registered(
+        &mut self,
+        now: u64,
+        response: &Response<'_>,
+        found: &Found,
+        server: &ServerMetadata,
+        sign_in: Pending,
+    ) -> Result<Action, Error> {
+        if !matches!(response.status, 200 | 201) {
+            return Err(refusal("the registration of the client", response));
+        }
+        let read: Registered =
+            serde_json::from_slice(response.body).map_err(|_| Error::Refused {
+                request: "the registration of the client",
+                code: "no client ID in the response".to_owned(),
+                said: None,
+            })?;
+        let methods = server.token_endpoint_auth_methods_supported.as_deref();
+        let named = read.token_endpoint_auth_method.as_deref();
+        let authentication = named
+            .and_then(Authentication::read)
+            .unwrap_or_else(|| Authentication::choose(read.client_secret.is_some(), methods));
+        let client = Client {
+            id: read.client_id,
+            secret: read.client_secret,
+            authentication,
+            redirect_uri: Some(sign_in.redirect_uri.clone()),
+            // Zero means never.
+            secret_expires: Some(read.client_secret_expires_at).filter(|&expires| expires != 0),
+        };
+        self.authorize(now, found, server, sign_in, client)
+    }
+
+    /// Sends the user to the authorization server.
+    fn authorize(
+        &mut self,
+        now: u64,
+        found: &Found,
+        server: &ServerMetadata,
+        sign_in: Pending,
+        client: Client,
+    ) -> Result<Action, Error> {
+        let issuer = &found.issuer;
+        let endpoint = server.authorization_endpoint.as_ref();
+        let mut url = self.endpoint(issuer, endpoint, "authorization endpoint")?;
+        let credential = self.new_credential(found, server, client)?;
+        super::authorization::complete(&mut url, &credential, &sign_in);
+        let until = now + super::PATIENCE;
+        let action = Action::Open {
+            url: url.clone(),
+            until,
+        };
+        self.step = Step::User(Authorization {
+            sign_in,
+            credential,
+            names_issuer: server.authorization_response_iss_parameter_supported,
+            until,
+        });
+        Ok(action)
+    }
+
+    /// A credential without tokens.
+    pub(super) fn new_credential(
+        &self,
+        found: &Found,
+        server: &ServerMetadata,
+        client: Client,
+    ) -> Result<Credential, Error> {
+        let issuer = &found.issuer;
+        let token_endpoint =
+            self.endpoint(issuer, server.token_endpoint.as_ref(), "token endpoint")?;
+        let revocation = server.revocation_endpoint.as_ref();
+        let revocation = self
+            .endpoint(issuer, revocation, "revocation endpoint")
+            .ok();
+        Ok(Credential {
+            issuer: issuer.clone(),
+            client,
+            token_endpoint: token_endpoint.into(),
+            revocation_endpoint: revocation.map(Into::into),
+            resource: self.resource(found),
+            scopes: self.scopes(found, server),
+            tokens: None,
+        })
+    }
+
+    /// Forgets the challenge once it has been met.
+    pub(super) fn challenge_met(&mut self) {
+        self.challenge = Challenge::default();
+    }
+}
+
+fn is_loopback(redirect_uri: &str) -> bool {
+    let url = url::Url::parse(redirect_uri);
+    // An application may also have a scheme of its own.
+    url.is_ok_and(|url| {
+        !matches!(url.scheme(), "http" | "https") || crate::Reach::of(&url) == crate::Reach::Local
+    })
+}

@@ -1,0 +1,67 @@
+//! The choices of a user for one server.
+
+use crate::Secret;
+
+/// The settings of the sign-in to one server. The defaults suit servers that follow the specification.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The name that the authorization server shows to the user.
+    pub client_name: String,
+    /// A client that is registered with the authorization server already.
+    pub client: Option<ConfiguredClient>,
+    /// The address of a client ID metadata document, for authorization servers that support these.
+    pub client_document: Option<String>,
+    /// The scopes to ask for, in place of the server's.
+    pub scopes: Option<Vec<String>>,
+    /// The `resource` parameter. Some authorization servers reject it.
+    pub resource: ResourceParameter,
+    /// The kind of sign-in.
+    pub grant: Grant,
+}
+
+/// A client that the user has registered.
+#[derive(Debug, Clone)]
+pub struct ConfiguredClient {
+    /// Its ID.
+    pub id: String,
+    /// Its secret, unless it is a public client.
+    pub secret: Option<Secret>,
+    /// The only issuer that it is used with. `None`: the first one that the server names.
+    pub issuer: Option<String>,
+}
+
+/// The `resource` parameter of requests.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ResourceParameter {
+    /// The identifier that the server publishes.
+    #[default]
+    Published,
+    /// This one.
+    Fixed(String),
+    /// None.
+    Omitted,
+}
+
+/// The kind of sign-in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Grant {
+    /// The user signs in with a browser.
+    #[default]
+    AuthorizationCode,
+    /// The configured client signs in for itself.
+    ClientCredentials,
+}
+
+impl Settings {
+    /// The defaults, with the name that the authorization server shows to the user.
+    pub fn new(client_name: impl Into<String>) -> Self {
+        Self {
+            client_name: client_name.into(),
+            client: None,
+            client_document: None,
+            scopes: None,
+            resource: ResourceParameter::default(),
+            grant: Grant::default(),
+        }
+    }
+}

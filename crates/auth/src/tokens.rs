@@ -1,0 +1,106 @@
+//! The responses of the token endpoint.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{Error, Response, Secret, Tokens, shown};
+
+/// The response to a token request, as far as it matters.
+#[derive(Deserialize)]
+struct Issued {
+    access_token: Secret,
+    token_type: Option<String>,
+    /// Some servers send a string.
+    expires_in: Option<Value>,
+    refresh_token: Option<Secret>,
+    scope: Option<String>,
+}
+
+/// An error of OAuth.
+#[derive(Deserialize)]
+struct Refusal {
+    error: String,
+    error_description: Option<String>,
+}
+
+/// Reads the tokens in a response. Members that are missing are those of the former tokens, or of the request.
+pub(crate) fn read(
+    now: u64,
+    response: &Response<'_>,
+    former: Option<&Tokens>,
+    requested: &[String],
+) -> Result<Tokens, Error> {
+    // Some servers report errors with the status 200.
+    let refused = serde_json::from_slice::<Refusal>(response.body).is_ok();
+    if refused || !matches!(response.status, 200 | 201) {
+        return Err(refusal("the request for a token", response));
+    }
+    let bad = |reason: &str| Error::BadToken {
+        reason: reason.to_owned(),
+    };
+    let issued: Issued =
+        serde_json::from_slice(response.body).map_err(|_| bad("the response has none"))?;
+    let is_bearer = |kind: &String| kind.eq_ignore_ascii_case("bearer");
+    if !issued.token_type.as_ref().is_none_or(is_bearer) {
+        return Err(bad("it is not a bearer token"));
+    }
+    let is_sendable =
+        |token: &str| !token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic());
+    if !is_sendable(issued.access_token.expose()) {
+        return Err(bad("it has characters that cannot be sent"));
+    }
+    let lifetime = issued.expires_in.as_ref().and_then(seconds);
+    // A server that sends no new refresh token continues to accept the old one.
+    let refresh = issued
+        .refresh_token
+        .filter(|token| !token.expose().is_empty());
+    let refresh = refresh.or_else(|| former.and_then(|former| former.refresh.clone()));
+    let scopes = match (&issued.scope, former) {
+        (Some(scope), _) => scope.split_ascii_whitespace().map(str::to_owned).collect(),
+        (None, Some(former)) => former.scopes.clone(),
+        (None, None) => requested.to_vec(),
+    };
+    Ok(Tokens {
+        access: issued.access_token,
+        refresh,
+        issued: now,
+        expires: lifetime.map(|lifetime| now.saturating_add(lifetime)),
+        scopes,
+    })
+}
+
+/// The error in a response that refuses a request.
+pub(crate) fn refusal(request: &'static str, response: &Response<'_>) -> Error {
+    let read = serde_json::from_slice::<Refusal>(response.body);
+    let (code, said) = match read {
+        Ok(read) => (
+            shown(&read.error),
+            read.error_description.as_deref().and_then(excerpt),
+        ),
+        Err(_) => (format!("HTTP {}", response.status), None),
+    };
+    Error::Refused {
+        request,
+        code,
+        said,
+    }
+}
+
+/// The beginning of a text of another party, if it is not empty.
+pub(crate) fn excerpt(text: &str) -> Option<String> {
+    Some(shown(text)).filter(|text| !text.is_empty())
+}
+
+fn seconds(value: &Value) -> Option<u64> {
+    let number = value.as_u64().or_else(|| {
+        let seconds = value.as_f64()?;
+        // The conversion saturates.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "saturates"
+        )]
+        (seconds >= 0.0).then_some(seconds as u64)
+    });
+    number.or_else(|| value.as_str()?.trim().parse().ok())
+}

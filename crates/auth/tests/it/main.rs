@@ -1,0 +1,8 @@
+//! Sign-ins against an authorization server in memory: an honest one, and hostile ones.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may fail")]
+
+mod hostile;
+mod renewal;
+mod server;
+mod sign_in;
+mod simulation;

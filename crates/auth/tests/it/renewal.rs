@@ -1,0 +1,169 @@
+//! New tokens in place of old ones.
+
+use serde_json::json;
+use switchboard_auth::{Action, Challenge, Error, Event, Settings, State};
+
+use crate::server::{NOW, Rig};
+
+fn signed_in() -> Rig {
+    let mut rig = Rig::new(Settings::new("Switchboard"));
+    rig.sign_in().unwrap();
+    rig
+}
+
+fn invalid() -> Challenge {
+    Challenge {
+        error: Some("invalid_token".to_owned()),
+        ..Challenge::default()
+    }
+}
+
+#[test]
+fn tokens_are_renewed_with_the_latest_refresh_token() {
+    let mut rig = signed_in();
+    for round in 2..50 {
+        rig.now += 3_600;
+        assert_eq!(rig.handle(Event::Renew), Action::Done(Ok(())));
+        assert_eq!(
+            rig.machine.token().unwrap().expose(),
+            format!("access-{round}")
+        );
+        let tokens = rig.stored.as_ref().unwrap().tokens.as_ref().unwrap();
+        assert_eq!(tokens.expires, Some(rig.now + 3_600));
+    }
+    // The server saw each refresh token once.
+    assert_eq!(rig.place.used.len(), 48);
+}
+
+#[test]
+fn new_tokens_are_used_once_they_are_saved() {
+    let mut rig = signed_in();
+    let Action::Send(request) = rig.machine.handle(rig.now, Event::Renew) else {
+        panic!("no request");
+    };
+    assert_eq!(rig.machine.state(), State::Refreshing);
+    let (status, body) = rig.place.answer(&request);
+    let response = switchboard_auth::Response {
+        status,
+        challenge: Challenge::default(),
+        body: body.as_bytes(),
+    };
+    assert_eq!(
+        rig.machine.handle(rig.now, Event::Response(response)),
+        Action::Save
+    );
+    assert_eq!(rig.machine.token().unwrap().expose(), "access-1");
+    let to_save = rig.machine.credential().unwrap().tokens.clone().unwrap();
+    assert_eq!(to_save.access.expose(), "access-2");
+    assert_eq!(
+        rig.machine.handle(rig.now, Event::Saved),
+        Action::Done(Ok(()))
+    );
+    assert_eq!(rig.machine.token().unwrap().expose(), "access-2");
+}
+
+#[test]
+fn old_refresh_token_stays_without_another() {
+    let mut rig = signed_in();
+    rig.place.tokens = json!({ "token_type": "Bearer", "refresh_token": "", "expires_in": "60" });
+    assert_eq!(rig.handle(Event::Renew), Action::Done(Ok(())));
+    let tokens = rig.stored.as_ref().unwrap().tokens.as_ref().unwrap();
+    assert_eq!(tokens.refresh.as_ref().unwrap().expose(), "refresh-1");
+    assert_eq!(tokens.expires, Some(NOW + 60));
+}
+
+#[test]
+fn refused_token_is_renewed_at_the_same_issuer() {
+    let mut rig = signed_in();
+    assert_eq!(rig.handle(Event::Refused(invalid())), Action::Done(Ok(())));
+    assert_eq!(rig.machine.token().unwrap().expose(), "access-2");
+}
+
+#[test]
+fn nothing_is_sent_to_another_issuer() {
+    let mut rig = signed_in();
+    rig.place.resource()["authorization_servers"] = json!(["https://other.example"]);
+    rig.place.documents.insert(
+        "https://other.example/.well-known/oauth-authorization-server".to_owned(),
+        json!({
+            "issuer": "https://other.example",
+            "token_endpoint": "https://other.example/token",
+            "authorization_endpoint": "https://other.example/authorize",
+            "registration_endpoint": "https://other.example/register",
+            "code_challenge_methods_supported": ["S256"],
+        }),
+    );
+    let outcome = rig.handle(Event::Refused(invalid()));
+    assert!(
+        matches!(outcome, Action::Done(Err(Error::SignedOut { .. }))),
+        "{outcome:?}"
+    );
+    assert!(
+        !rig.place
+            .addresses()
+            .contains(&"https://other.example/token")
+    );
+    // The client registers itself there.
+    assert!(rig.start().is_err());
+    assert_eq!(
+        rig.place.addresses().last(),
+        Some(&"https://other.example/register")
+    );
+}
+
+#[test]
+fn refresh_token_refused_twice_signs_out() {
+    let mut rig = signed_in();
+    rig.place.refusals = vec!["invalid_grant"; 2];
+    let outcome = rig.handle(Event::Renew);
+    assert!(
+        matches!(outcome, Action::Done(Err(Error::SignedOut { .. }))),
+        "{outcome:?}"
+    );
+    assert!(matches!(rig.machine.state(), State::SignedOut { .. }));
+    assert_eq!(rig.stored.as_ref().unwrap().tokens, None);
+    // No loop: there is nothing to renew.
+    let requests = rig.place.requests.len();
+    assert!(matches!(rig.handle(Event::Renew), Action::Done(Err(_))));
+    assert_eq!(rig.place.requests.len(), requests);
+}
+
+#[test]
+fn tokens_of_another_process_are_taken() {
+    let mut rig = signed_in();
+    let mut other = Rig::new(Settings::new("Switchboard"));
+    other.place.tokens =
+        json!({ "token_type": "Bearer", "access_token": "newer", "expires_in": 60 });
+    other.sign_in().unwrap();
+    rig.stored = other.stored;
+    rig.place.refusals = vec!["invalid_grant"];
+    assert_eq!(rig.handle(Event::Renew), Action::Done(Ok(())));
+    assert_eq!(rig.machine.token().unwrap().expose(), "newer");
+}
+
+#[test]
+fn failed_request_keeps_the_tokens() {
+    let mut rig = signed_in();
+    let before = rig.stored.clone();
+    for refusal in ["server_error", "temporarily_unavailable"] {
+        rig.place.refusals = vec![refusal];
+        assert!(matches!(
+            rig.handle(Event::Renew),
+            Action::Done(Err(Error::Refused { .. }))
+        ));
+    }
+    assert!(matches!(
+        rig.machine.handle(NOW, Event::Renew),
+        Action::Send(_)
+    ));
+    let failed = rig
+        .machine
+        .handle(NOW, Event::Failed("timed out".to_owned()));
+    assert!(matches!(
+        failed,
+        Action::Done(Err(Error::Unreachable { .. }))
+    ));
+    assert_eq!(rig.machine.token().unwrap().expose(), "access-1");
+    assert_eq!(rig.stored, before);
+    assert_eq!(rig.handle(Event::Renew), Action::Done(Ok(())));
+}

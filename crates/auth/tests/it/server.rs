@@ -1,0 +1,246 @@
+//! An authorization server in memory, and a driver that carries out the actions of the machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use switchboard_auth::{
+    Action, Body, Challenge, Credential, Error, Event, Machine, Request, Response, Settings, SignIn,
+};
+use url::{Url, form_urlencoded};
+
+pub(crate) const SERVER: &str = "https://mcp.example/mcp";
+pub(crate) const ISSUER: &str = "https://auth.example/tenant";
+pub(crate) const REDIRECT: &str = "http://127.0.0.1:4321/callback";
+pub(crate) const NOW: u64 = 1_800_000_000;
+
+/// A response of the server: the status and the body.
+pub(crate) type Answer = (u16, String);
+
+/// An honest authorization server with one MCP server. A test changes what it publishes.
+pub(crate) struct Place {
+    /// The documents, by address.
+    pub(crate) documents: BTreeMap<String, Value>,
+    /// The scope in the challenge of the MCP server.
+    pub(crate) challenge: Challenge,
+    /// The body of successful token responses.
+    pub(crate) tokens: Value,
+    /// Fails requests to the token endpoint with this error, as often as this.
+    pub(crate) refusals: Vec<&'static str>,
+    /// The registration that is issued.
+    pub(crate) registration: Answer,
+    /// The requests so far, with the parameters of their forms.
+    pub(crate) requests: Vec<(String, BTreeMap<String, String>)>,
+    /// The `Authorization` headers so far.
+    pub(crate) headers: Vec<String>,
+    /// The refresh tokens that were used.
+    pub(crate) used: BTreeSet<String>,
+    issued: u64,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let documents = [
+            (
+                "https://mcp.example/.well-known/oauth-protected-resource/mcp",
+                json!({ "resource": SERVER, "authorization_servers": [ISSUER] }),
+            ),
+            (
+                "https://auth.example/.well-known/oauth-authorization-server/tenant",
+                json!({
+                    "issuer": ISSUER,
+                    "authorization_endpoint": "https://auth.example/authorize?prompt=consent",
+                    "token_endpoint": "https://auth.example/token",
+                    "registration_endpoint": "https://auth.example/register",
+                    "revocation_endpoint": "https://auth.example/revoke",
+                    "code_challenge_methods_supported": ["plain", "S256"],
+                    "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
+                    "authorization_response_iss_parameter_supported": true,
+                }),
+            ),
+        ];
+        Self {
+            documents: documents
+                .map(|(at, document)| (at.to_owned(), document))
+                .into(),
+            challenge: Challenge {
+                resource_metadata: None,
+                scope: None,
+                error: Some("invalid_token".to_owned()),
+            },
+            tokens: json!({ "token_type": "bearer", "expires_in": 3600 }),
+            refusals: Vec::new(),
+            registration: (201, json!({ "client_id": "registered" }).to_string()),
+            requests: Vec::new(),
+            headers: Vec::new(),
+            used: BTreeSet::new(),
+            issued: 0,
+        }
+    }
+
+    /// The metadata of the authorization server.
+    pub(crate) fn server(&mut self) -> &mut Value {
+        let address = "https://auth.example/.well-known/oauth-authorization-server/tenant";
+        self.documents.get_mut(address).unwrap()
+    }
+
+    /// The metadata of the MCP server.
+    pub(crate) fn resource(&mut self) -> &mut Value {
+        let address = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
+        self.documents.get_mut(address).unwrap()
+    }
+
+    pub(crate) fn answer(&mut self, request: &Request) -> Answer {
+        let address = request.url.as_str();
+        let form = match &request.body {
+            Some(Body::Form(form)) => form_urlencoded::parse(form.expose().as_bytes())
+                .map(|(name, value)| (name.into_owned(), value.into_owned()))
+                .collect(),
+            Some(Body::Json(text)) => [("json".to_owned(), text.expose().to_owned())].into(),
+            None => BTreeMap::new(),
+        };
+        self.requests.push((address.to_owned(), form.clone()));
+        let header = request.authorization.as_ref();
+        self.headers
+            .extend(header.map(|header| header.expose().to_owned()));
+        match address {
+            SERVER => (401, String::new()),
+            "https://auth.example/register" => self.registration.clone(),
+            "https://auth.example/revoke" => (200, String::new()),
+            "https://auth.example/token" => self.token(&form),
+            _ => match self.documents.get(address) {
+                Some(document) => (200, document.to_string()),
+                None => (404, "{}".to_owned()),
+            },
+        }
+    }
+
+    fn token(&mut self, form: &BTreeMap<String, String>) -> Answer {
+        if let Some(refusal) = self.refusals.pop() {
+            return (400, json!({ "error": refusal }).to_string());
+        }
+        if let Some(refresh) = form.get("refresh_token")
+            && !self.used.insert(refresh.clone())
+        {
+            return (400, json!({ "error": "invalid_grant" }).to_string());
+        }
+        self.issued += 1;
+        let mut tokens = self.tokens.clone();
+        for kind in ["access", "refresh"] {
+            let name = format!("{kind}_token");
+            if tokens.get(&name).is_none() {
+                tokens[name] = format!("{kind}-{}", self.issued).into();
+            }
+        }
+        (200, tokens.to_string())
+    }
+
+    /// The addresses of the requests so far.
+    pub(crate) fn addresses(&self) -> Vec<&str> {
+        self.requests
+            .iter()
+            .map(|(address, _)| address.as_str())
+            .collect()
+    }
+
+    /// The form of the last request.
+    pub(crate) fn last_form(&self) -> &BTreeMap<String, String> {
+        &self.requests.last().unwrap().1
+    }
+}
+
+/// A machine, with the storage and the browser that it needs.
+pub(crate) struct Rig {
+    pub(crate) place: Place,
+    pub(crate) machine: Machine,
+    pub(crate) stored: Option<Credential>,
+    /// The URLs that the browser opened.
+    pub(crate) opened: Vec<Url>,
+    pub(crate) now: u64,
+}
+
+impl Rig {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self::at(Place::new(), settings)
+    }
+
+    pub(crate) fn at(place: Place, settings: Settings) -> Self {
+        Self {
+            place,
+            machine: Machine::new(SERVER.parse().unwrap(), settings, None),
+            stored: None,
+            opened: Vec::new(),
+            now: NOW,
+        }
+    }
+
+    /// Handles an event and carries out the actions, until the machine waits or has ended.
+    pub(crate) fn handle(&mut self, event: Event<'_>) -> Action {
+        let mut action = self.machine.handle(self.now, event);
+        loop {
+            action = match action {
+                Action::Send(request) => {
+                    let (status, body) = self.place.answer(&request);
+                    let response = Response {
+                        status,
+                        challenge: if status == 401 {
+                            self.place.challenge.clone()
+                        } else {
+                            Challenge::default()
+                        },
+                        body: body.as_bytes(),
+                    };
+                    self.machine.handle(self.now, Event::Response(response))
+                }
+                Action::Save => {
+                    self.stored = self.machine.credential().cloned();
+                    self.machine.handle(self.now, Event::Saved)
+                }
+                Action::Load => {
+                    let stored = self.stored.clone();
+                    self.machine
+                        .handle(self.now, Event::Loaded(stored.map(Box::new)))
+                }
+                Action::Open { ref url, .. } => {
+                    self.opened.push(url.clone());
+                    return action;
+                }
+                Action::Wait | Action::Ignore(_) | Action::Done(_) => return action,
+            }
+        }
+    }
+
+    /// Starts a sign-in, up to the browser.
+    pub(crate) fn start(&mut self) -> Result<BTreeMap<String, String>, Error> {
+        let random = std::array::from_fn(|at| u8::try_from(at).unwrap());
+        let action = self.handle(Event::SignIn(SignIn {
+            redirect_uri: REDIRECT.to_owned(),
+            random,
+        }));
+        match action {
+            Action::Open { url, .. } => Ok(url.query_pairs().into_owned().collect()),
+            Action::Done(Err(error)) => Err(error),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Has the browser come back with these parameters.
+    pub(crate) fn come_back(&mut self, parameters: &[(&str, &str)]) -> Action {
+        let mut url: Url = REDIRECT.parse().unwrap();
+        url.query_pairs_mut().extend_pairs(parameters);
+        self.handle(Event::Callback(url.as_str()))
+    }
+
+    /// Signs in, as an honest user does.
+    pub(crate) fn sign_in(&mut self) -> Result<(), Error> {
+        let asked = self.start()?;
+        let action = self.come_back(&[
+            ("code", "c0de"),
+            ("state", &asked["state"]),
+            ("iss", ISSUER),
+        ]);
+        match action {
+            Action::Done(outcome) => outcome,
+            other => panic!("{other:?}"),
+        }
+    }
+}

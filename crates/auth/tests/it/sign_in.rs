@@ -1,0 +1,210 @@
+//! Sign-ins with an honest authorization server.
+
+use serde_json::{Value, json};
+use switchboard_auth::{
+    Action, Challenge, ConfiguredClient, Error, Event, Grant, ResourceParameter, Settings, State,
+};
+
+use crate::server::{ISSUER, NOW, Place, REDIRECT, Rig, SERVER};
+
+fn settings() -> Settings {
+    Settings::new("Switchboard")
+}
+
+#[test]
+fn user_signs_in_from_nothing() {
+    let mut rig = Rig::new(settings());
+    assert_eq!(rig.machine.state(), State::Unknown);
+    let asked = rig.start().unwrap();
+    assert_eq!(
+        rig.machine.state(),
+        State::AwaitingUser { until: NOW + 600 }
+    );
+    for (name, value) in [
+        ("response_type", "code"),
+        ("client_id", "registered"),
+        ("redirect_uri", REDIRECT),
+        ("code_challenge_method", "S256"),
+        ("resource", SERVER),
+        // It was in the address of the endpoint.
+        ("prompt", "consent"),
+    ] {
+        assert_eq!(asked.get(name).map(String::as_str), Some(value), "{name}");
+    }
+    assert!(!asked.contains_key("scope"));
+    let action = rig.come_back(&[
+        ("code", "c0de"),
+        ("state", &asked["state"]),
+        ("iss", ISSUER),
+    ]);
+    assert_eq!(action, Action::Done(Ok(())));
+    let form = rig.place.last_form();
+    for (name, value) in [
+        ("grant_type", "authorization_code"),
+        ("code", "c0de"),
+        ("redirect_uri", REDIRECT),
+        ("client_id", "registered"),
+        ("resource", SERVER),
+    ] {
+        assert_eq!(form.get(name).map(String::as_str), Some(value), "{name}");
+    }
+    assert!(form["code_verifier"].len() >= 43);
+    assert_eq!(
+        rig.place.addresses(),
+        [
+            SERVER,
+            "https://mcp.example/.well-known/oauth-protected-resource/mcp",
+            "https://auth.example/.well-known/oauth-authorization-server/tenant",
+            "https://auth.example/register",
+            "https://auth.example/token",
+        ]
+    );
+    let expires = Some(NOW + 3600);
+    assert_eq!(rig.machine.state(), State::SignedIn { expires });
+    assert_eq!(rig.machine.token().unwrap().expose(), "access-1");
+    assert_eq!(rig.stored.as_ref(), rig.machine.credential());
+}
+
+#[test]
+fn registration_asks_for_what_is_used() {
+    let mut place = Place::new();
+    place.server()["scopes_supported"] = json!(["files", "offline_access"]);
+    place.challenge.scope = Some("files other".to_owned());
+    let mut rig = Rig::at(place, settings());
+    let asked = rig.start().unwrap();
+    assert_eq!(asked["scope"], "files other offline_access");
+    let (_, form) = &rig.place.requests[3];
+    let registration: Value = serde_json::from_str(&form["json"]).unwrap();
+    assert_eq!(
+        registration,
+        json!({
+            "client_name": "Switchboard",
+            "redirect_uris": [REDIRECT],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+            "application_type": "native",
+            "scope": "files other offline_access",
+        })
+    );
+}
+
+#[test]
+fn configured_client_is_not_registered() {
+    let mut rig = Rig::new(Settings {
+        client: Some(ConfiguredClient {
+            id: "own id".to_owned(),
+            secret: Some("s:cret".into()),
+            issuer: Some(ISSUER.to_owned()),
+        }),
+        scopes: Some(vec!["only".to_owned()]),
+        resource: ResourceParameter::Omitted,
+        ..settings()
+    });
+    // The endpoint's own resource must not be sent, either.
+    rig.place.server()["authorization_endpoint"] = json!("https://auth.example/a?resource=x");
+    let asked = rig.start().unwrap();
+    assert_eq!(asked["scope"], "only");
+    assert!(!asked.contains_key("resource"));
+    rig.sign_in().unwrap();
+    // `own id:s:cret`, each part encoded as in a form.
+    assert_eq!(rig.place.headers, ["Basic b3duK2lkOnMlM0FjcmV0"]);
+    assert!(!rig.place.last_form().contains_key("client_id"));
+    assert!(
+        !rig.place
+            .addresses()
+            .contains(&"https://auth.example/register")
+    );
+}
+
+#[test]
+fn client_document_replaces_the_registration() {
+    let document = "https://switchboard.example/client.json";
+    let mut rig = Rig::new(Settings {
+        client_document: Some(document.to_owned()),
+        ..settings()
+    });
+    rig.place.server()["client_id_metadata_document_supported"] = json!(true);
+    assert_eq!(rig.start().unwrap()["client_id"], document);
+}
+
+#[test]
+fn client_signs_in_for_itself() {
+    let mut rig = Rig::new(Settings {
+        client: Some(ConfiguredClient {
+            id: "machine".to_owned(),
+            secret: Some("secret".into()),
+            issuer: None,
+        }),
+        grant: Grant::ClientCredentials,
+        ..settings()
+    });
+    let challenge = rig.place.challenge.clone();
+    assert_eq!(rig.handle(Event::Refused(challenge)), Action::Done(Ok(())));
+    assert_eq!(rig.place.last_form()["grant_type"], "client_credentials");
+    assert_eq!(rig.machine.token().unwrap().expose(), "access-1");
+    // A renewal needs no refresh token.
+    assert_eq!(rig.handle(Event::Renew), Action::Done(Ok(())));
+    assert_eq!(rig.machine.token().unwrap().expose(), "access-2");
+}
+
+#[test]
+fn old_server_is_its_own_authorization_server() {
+    let mut place = Place::new();
+    place.documents.clear();
+    let mut rig = Rig::at(place, settings());
+    rig.place.registration = (404, String::new());
+    let error = rig.start().unwrap_err();
+    // The endpoints of 2025-03-26 were tried, at the origin of the server.
+    assert!(matches!(error, Error::Refused { .. }), "{error}");
+    assert_eq!(
+        rig.place.addresses().last(),
+        Some(&"https://mcp.example/register")
+    );
+}
+
+#[test]
+fn more_scopes_are_requested_in_addition() {
+    let mut rig = Rig::new(settings());
+    rig.place.challenge.scope = Some("read".to_owned());
+    rig.sign_in().unwrap();
+    let more = || Challenge {
+        resource_metadata: None,
+        scope: Some("write".to_owned()),
+        error: Some("insufficient_scope".to_owned()),
+    };
+    assert_eq!(rig.handle(Event::Refused(more())), Action::Wait);
+    assert_eq!(rig.start().unwrap()["scope"], "read write");
+    rig.sign_in().unwrap();
+    // A server that is never content does not keep the user busy.
+    let outcome = rig.handle(Event::Refused(more()));
+    assert!(
+        matches!(outcome, Action::Done(Err(Error::TooManyStepUps { .. }))),
+        "{outcome:?}"
+    );
+    rig.handle(Event::Accepted);
+    assert_eq!(rig.handle(Event::Refused(more())), Action::Wait);
+}
+
+#[test]
+fn signing_out_revokes_and_forgets() {
+    let mut rig = Rig::new(settings());
+    rig.sign_in().unwrap();
+    assert_eq!(rig.handle(Event::SignOut), Action::Done(Ok(())));
+    let revoked: Vec<_> = rig
+        .place
+        .requests
+        .iter()
+        .filter_map(|(_, form)| form.get("token"))
+        .collect();
+    assert_eq!(revoked, ["refresh-1", "access-1"]);
+    assert_eq!(rig.stored.as_ref().unwrap().tokens, None);
+    assert!(rig.machine.token().is_none());
+    // The registration is used again.
+    rig.sign_in().unwrap();
+    let registrations = rig.place.addresses();
+    let registrations = registrations
+        .iter()
+        .filter(|address| address.ends_with("/register"));
+    assert_eq!(registrations.count(), 1);
+}

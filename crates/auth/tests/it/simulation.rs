@@ -1,0 +1,195 @@
+//! Random events and responses, in any order: the invariants hold for all of them.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use switchboard_auth::{
+    Action, Body, Challenge, Event, Machine, Request, Response, Settings, SignIn,
+};
+
+use crate::server::{ISSUER, NOW, Place, REDIRECT, SERVER};
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// The server in memory answers.
+    Answer,
+    /// A response of this status and body.
+    Other(u16, Value),
+    Fail,
+    SignIn,
+    Refused(bool),
+    Renew,
+    SignOut,
+    Callback {
+        is_forged: bool,
+        issuer: u8,
+    },
+    Saved,
+    Loaded,
+    Wait(u64),
+    Cancel,
+    Accepted,
+}
+
+fn body() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(json!(null)),
+        Just(json!({ "error": "invalid_grant" })),
+        Just(json!({ "access_token": "evil", "token_type": "bearer" })),
+        Just(json!({ "client_id": "evil", "client_secret": "evil" })),
+        Just(json!({ "resource": SERVER, "authorization_servers": ["https://evil.example"] })),
+        Just(json!({
+            "issuer": "https://evil.example",
+            "authorization_endpoint": "https://evil.example/authorize",
+            "token_endpoint": "https://evil.example/token",
+            "registration_endpoint": "https://evil.example/register",
+            "code_challenge_methods_supported": ["S256"],
+        })),
+        Just(json!({
+            "issuer": ISSUER,
+            "authorization_endpoint": "https://10.0.0.1/authorize",
+            "token_endpoint": "http://auth.example/token",
+            "code_challenge_methods_supported": ["S256"],
+        })),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        12 => Just(Step::Answer),
+        2 => (prop_oneof![Just(200_u16), Just(400), Just(401), Just(500)], body())
+            .prop_map(|(status, body)| Step::Other(status, body)),
+        1 => Just(Step::Fail),
+        3 => Just(Step::SignIn),
+        2 => any::<bool>().prop_map(Step::Refused),
+        3 => Just(Step::Renew),
+        1 => Just(Step::SignOut),
+        4 => (any::<bool>(), 0..3_u8)
+            .prop_map(|(is_forged, issuer)| Step::Callback { is_forged, issuer }),
+        6 => Just(Step::Saved),
+        2 => Just(Step::Loaded),
+        1 => (0..2_000_u64).prop_map(Step::Wait),
+        1 => Just(Step::Cancel),
+        1 => Just(Step::Accepted),
+    ]
+}
+
+/// Checks that a request contains only what its receiver may know.
+fn check_request(request: &Request) -> Result<(), TestCaseError> {
+    prop_assert_eq!(request.url.scheme(), "https");
+    let host = request.url.host_str().unwrap_or_default();
+    prop_assert!(
+        ["mcp.example", "auth.example", "evil.example"].contains(&host),
+        "{}",
+        host
+    );
+    let body = match &request.body {
+        Some(Body::Form(body) | Body::Json(body)) => body.expose(),
+        None => "",
+    };
+    // Tokens and clients of the honest issuer are for it alone.
+    if host != "auth.example" {
+        for known in ["access-", "refresh-", "registered"] {
+            prop_assert!(!body.contains(known), "{} got {}", host, body);
+        }
+        prop_assert!(request.authorization.is_none() || host == "evil.example");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn secrets_stay_and_tokens_are_saved_first(steps in prop::collection::vec(step(), 0..80)) {
+        let mut place = Place::new();
+        let mut machine = Machine::new(SERVER.parse().unwrap(), Settings::new("S"), None);
+        let (mut now, mut stored) = (NOW, None);
+        let mut in_flight: Option<Request> = None;
+        let (mut state, mut to_save) = (String::new(), false);
+        for step in steps {
+            let mut answer = (0, String::new());
+            let event = match step {
+                Step::Answer => {
+                    let Some(request) = in_flight.take() else { continue };
+                    answer = place.answer(&request);
+                    Event::Response(Response {
+                        status: answer.0,
+                        challenge: place.challenge.clone(),
+                        body: answer.1.as_bytes(),
+                    })
+                }
+                Step::Other(status, body) => {
+                    if in_flight.take().is_none() { continue }
+                    answer.1 = body.to_string();
+                    Event::Response(Response {
+                        status,
+                        challenge: Challenge::default(),
+                        body: answer.1.as_bytes(),
+                    })
+                }
+                Step::Fail => {
+                    if in_flight.take().is_none() { continue }
+                    Event::Failed("timed out".to_owned())
+                }
+                Step::SignIn => Event::SignIn(SignIn {
+                    redirect_uri: REDIRECT.to_owned(),
+                    random: [7; 64],
+                }),
+                Step::Refused(needs_scope) => Event::Refused(Challenge {
+                    scope: Some("files".to_owned()),
+                    error: needs_scope.then(|| "insufficient_scope".to_owned()),
+                    resource_metadata: None,
+                }),
+                Step::Renew => Event::Renew,
+                Step::SignOut => Event::SignOut,
+                Step::Callback { is_forged, issuer } => {
+                    let issuer = ["", ISSUER, "https://evil.example"][usize::from(issuer)];
+                    let state = if is_forged { "forged" } else { &state };
+                    answer.1 = format!("{REDIRECT}?code=c&state={state}&iss={issuer}");
+                    Event::Callback(&answer.1)
+                }
+                Step::Saved => {
+                    if !to_save { continue }
+                    stored = machine.credential().cloned();
+                    Event::Saved
+                }
+                Step::Loaded => Event::Loaded(stored.clone().map(Box::new)),
+                Step::Wait(seconds) => {
+                    now += seconds;
+                    Event::Tick
+                }
+                Step::Cancel => Event::Cancel,
+                Step::Accepted => Event::Accepted,
+            };
+            let before = machine.token().cloned();
+            let is_saved = matches!(event, Event::Saved | Event::Loaded(_));
+            match machine.handle(now, event) {
+                Action::Send(request) => {
+                    check_request(&request)?;
+                    in_flight = Some(request);
+                    to_save = false;
+                }
+                Action::Open { url, .. } => {
+                    prop_assert_eq!(url.scheme(), "https");
+                    let pairs = url.query_pairs();
+                    let found = pairs.filter(|(name, _)| name == "state").map(|(_, value)| value.into_owned());
+                    state = found.last().unwrap_or_default();
+                }
+                Action::Save => to_save = true,
+                Action::Done(_) => {
+                    in_flight = None;
+                    to_save = false;
+                }
+                Action::Load | Action::Wait | Action::Ignore(_) => {}
+            }
+            // A token is used once it has been saved, and not before.
+            if machine.token() != before.as_ref() && machine.token().is_some() {
+                prop_assert!(is_saved);
+            }
+            if let (Some(token), Some(stored)) = (machine.token(), &stored) {
+                let known = stored.tokens.as_ref().map(|tokens| &tokens.access);
+                prop_assert_eq!(Some(token), known);
+            }
+        }
+    }
+}
