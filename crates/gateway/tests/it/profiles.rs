@@ -337,11 +337,11 @@ async fn profile_can_require_more_approvals() {
 #[tokio::test]
 async fn questions_reach_clients_under_a_profile() {
     let Two { rig, a, b: _b } = Two::new().await;
+    let mut owner = Pipe::open(&rig, direct()).await;
+    let mut pipe = Pipe::open(&rig, under("work", direct())).await;
+    owner.call("alpha__read", json!({})).await;
     a.change_tools(&[tool("read", "Reads."), tool("elicit", "Asks.")])
         .await;
-    let mut owner = Pipe::open(&rig, direct()).await;
-    owner.call("alpha__read", json!({})).await;
-    let mut pipe = Pipe::open(&rig, under("work", direct())).await;
     pipe.until_told(LIST_CHANGED).await;
     let answer = text_of(&pipe.call("alpha__elicit", json!({})).await);
     assert!(answer.contains("accept"), "{answer}");
