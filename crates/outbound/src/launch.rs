@@ -296,8 +296,8 @@ pub(crate) fn program_file(name: &str, server: &Server, deps: &Deps) -> Option<P
                 transport: Transport::Command(line),
                 ..server.clone()
             };
-            let nobody = Occasion::default();
-            let resolved = resolve(name, &bare, &nobody, deps).ok()?;
+            let no_caller = Occasion::default();
+            let resolved = resolve(name, &bare, &no_caller, deps).ok()?;
             let Transport::Command(line) = resolved.value.transport else {
                 return None;
             };
