@@ -10,7 +10,7 @@ use clap::{Args, Subcommand, builder::PossibleValuesParser};
 use serde_json::json;
 use switchboard_base::{
     audit::{Actor, Audit, Event},
-    project::real_dir,
+    project::project_dir,
     tokens::{details, shown},
 };
 use switchboard_config::{Config, Home, shell_word};
@@ -151,10 +151,14 @@ fn create(home: &Home, args: &Create) -> Result<(), Error> {
 
 /// The path of an existing directory, without symbolic links.
 fn project(path: &Path) -> Result<String, Error> {
-    let found = real_dir(&std::path::absolute(path).unwrap_or(path.into()));
+    let found = project_dir(&std::path::absolute(path).unwrap_or(path.into()));
     found.ok_or_else(|| {
-        Error::new(format!("there is no directory `{}`", path.display()))
-            .hint("name an existing directory")
+        let what = format!(
+            "`{}` is not a directory that can be a project",
+            path.display()
+        );
+        Error::new(what)
+            .hint("name an existing directory, other than the home directory and those above it")
     })
 }
 

@@ -152,6 +152,11 @@ impl Origin {
         }
     }
 
+    /// Tests if the instance is for the gateway, and callers have others.
+    fn is_for_gateway(&self) -> bool {
+        self.is_split && self.key.is_none()
+    }
+
     /// An instance for the callers with this key.
     pub(crate) fn own(
         name: &Arc<str>,

@@ -115,6 +115,13 @@ impl Client {
         assert_eq!(answer.status, 202, "{}", answer.text());
     }
 
+    /// Ends the session.
+    pub fn end(mut self) {
+        let headers = [("Mcp-Session-Id", &*self.session)];
+        let answer = self.http.ask("DELETE", &self.path, &headers, b"");
+        assert!(answer.status < 300, "{}", answer.text());
+    }
+
     /// Opens the stream of messages that belong to no request.
     pub fn listen(&self) -> Events {
         let mut http = self.http.again();

@@ -571,6 +571,39 @@ async fn suspended_call_ends_with_its_token() {
 }
 
 #[tokio::test]
+async fn queued_call_ends_with_its_token() {
+    let stage = stage();
+    let entry = stage.entry_with(&json!({ "trust": "always", "maxInFlight": 1 }));
+    let rig = Rig::configured(json!({ "mcpServers": { "alpha": entry } })).await;
+    rig.until_tools("alpha", 3).await;
+    let token = rig.token(json!({ "name": "t" })).await;
+    let mut stream = rig.follow_as(&token, "/sse/direct", "").await;
+    let address = stream.next().await.expect("the address for messages").data;
+    for id in [1, 2] {
+        let params = json!({ "name": "alpha__wait", "arguments": {} });
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+        let answer = rig
+            .ask_as(&token, "POST", &address, &call.to_string())
+            .await;
+        assert_eq!(answer.status, 202, "{answer:?}");
+    }
+    rig.until("/api/v1/servers/alpha", |alpha| {
+        alpha["inFlight"] == 1 && alpha["queued"] == 1
+    })
+    .await;
+    let answer = rig.ask("DELETE", "/api/v1/tokens/t", None).await;
+    assert_eq!(answer.status, 204, "{answer:?}");
+    assert!(stream.next().await.is_none(), "the stream has ended");
+    // The first call is cancelled, and the second one never reaches the server.
+    stage.until_asked("notifications/cancelled").await;
+    let web = Web::open(&rig, "/mcp/direct", LEGACY).await;
+    let call = json!({ "name": "alpha__read", "arguments": {} });
+    web.result("tools/call", call).await;
+    assert_eq!(stage.calls_of("wait").len(), 1);
+    rig.stop().await;
+}
+
+#[tokio::test]
 async fn rest_call_ends_with_its_token() {
     let Two { rig, a, b: _b } = Two::new().await;
     let rights = ["call", "admin"];

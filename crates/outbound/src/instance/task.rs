@@ -212,10 +212,12 @@ impl Task {
             return None;
         }
         let unused = run.uses == self.instance.limiter.uses();
-        let patience = match settings.idle_stop? {
+        let patience = match settings.idle_stop {
             // It was started only to fetch its lists.
-            patience if unused => patience.min(LEARN_LINGER),
-            patience => patience,
+            Some(patience) if unused => patience.min(LEARN_LINGER),
+            // The same, and callers have instances of their own.
+            None if unused && self.instance.origin.is_for_gateway() => LEARN_LINGER,
+            patience => patience?,
         };
         let first = self.instance.first();
         let watched = first.is_some_and(|first| !first.watched.is_empty());

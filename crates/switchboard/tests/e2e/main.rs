@@ -23,6 +23,7 @@ mod hostile_peer;
 mod hostile_repository;
 mod hostile_server;
 mod hostile_words;
+mod instances;
 mod memory_crash;
 mod memory_start;
 mod orphans;

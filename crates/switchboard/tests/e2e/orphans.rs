@@ -4,6 +4,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use switchboard_test_support::{
     Home, Serve, Tools, eager, fixture,
+    mcp::Client,
     processes::{self, Person},
     server, tools, until, with,
 };
@@ -30,6 +31,34 @@ fn the_lot(close_ms: u32, term_ms: u32) -> Value {
     let entry =
         |(name, server): (&str, Value)| (name.to_owned(), eager(with(server, ladder.clone())));
     servers.into_iter().map(entry).collect()
+}
+
+/// The same servers, each with a process of its own for every client.
+fn one_for_each_client(close_ms: u32, term_ms: u32) -> Value {
+    let Value::Object(servers) = the_lot(close_ms, term_ms) else {
+        unreachable!("the servers are an object");
+    };
+    let own = json!({ "share": "client", "start": "lazy", "trust": "always" });
+    let entry = |(name, server)| (name, with(server, own.clone()));
+    servers.into_iter().map(entry).collect()
+}
+
+/// Starts a gateway with three clients that have called all of these.
+fn with_three_clients(home: &Home) -> (Serve<'_>, [Client; 3]) {
+    let serve = home.serve();
+    let clients = [(); 3].map(|()| {
+        let mut client = serve.client();
+        for name in one_for_each_client(0, 0).as_object().unwrap().keys() {
+            client.call(&format!("{name}__pid"), json!({})).unwrap();
+        }
+        client
+    });
+    let people = home.people();
+    let guards = people.iter().filter(|person| person.is_guard()).count();
+    // Others have fetched the lists.
+    assert!(guards >= 3 * 10, "{people:#?}");
+    assert!(people.len() - guards >= 3 * 17, "{people:#?}");
+    (serve, clients)
 }
 
 /// Starts a gateway with all of them, and waits until they are ready.
@@ -112,9 +141,54 @@ fn killed_stdio_gateway_leaves_no_process() {
 }
 
 #[test]
+fn instances_leave_no_process() {
+    for signal in [Signal::TERM, Signal::INT, Signal::KILL, Signal::ABORT] {
+        let is_orderly = [Signal::TERM, Signal::INT].contains(&signal);
+        let wait_ms = if is_orderly { 200 } else { 60_000 };
+        let home = Home::new(one_for_each_client(wait_ms, wait_ms));
+        let (mut serve, _clients) = with_three_clients(&home);
+        serve.signal(signal);
+        let status = serve.ended();
+        if is_orderly {
+            assert!(status.success(), "{signal:?}: {status}");
+            home.assert_nobody(&format!("after {signal:?}"));
+        } else {
+            home.until_nobody(&format!("after {signal:?}"));
+        }
+    }
+}
+
+#[test]
+fn client_that_leaves_takes_its_processes_along() {
+    let home = Home::new(one_for_each_client(200, 200));
+    let (serve, [first, _second, _third]) = with_three_clients(&home);
+    first.end();
+    until("two clients have processes", || {
+        home.people().len() == 2 * (10 + 17)
+    });
+    serve.stop();
+}
+
+#[test]
 fn next_start_sweeps_survivors() {
     let home = Home::new(the_lot(60_000, 60_000));
-    let mut serve = with_everyone(&home);
+    let serve = with_everyone(&home);
+    let serve = sweep_after_crash(&home, serve);
+    serve.until_all_ready();
+    drop(serve);
+    home.until_nobody("after SIGKILL of the second gateway");
+}
+
+#[test]
+fn next_start_sweeps_instances() {
+    let home = Home::new(one_for_each_client(60_000, 60_000));
+    let (serve, _clients) = with_three_clients(&home);
+    drop(sweep_after_crash(&home, serve));
+    home.until_nobody("after SIGKILL of the second gateway");
+}
+
+/// Ends a gateway and its guards so that processes are left, and starts another one, which ends these.
+fn sweep_after_crash<'a>(home: &'a Home, mut serve: Serve<'a>) -> Serve<'a> {
     let (guards, rest): (Vec<_>, Vec<_>) = home.people().into_iter().partition(Person::is_guard);
     // Stopped first, so that none of them sees another one die.
     serve.signal(Signal::STOP);
@@ -135,9 +209,7 @@ fn next_start_sweeps_survivors() {
             .all(|old| !processes::is_alive(old.pid))
             .then_some(())
     });
-    serve.until_all_ready();
-    drop(serve);
-    home.until_nobody("after SIGKILL of the second gateway");
+    serve
 }
 
 #[test]
