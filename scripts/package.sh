@@ -8,7 +8,7 @@ set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-crates=(switchboard-wire switchboard-machine switchboard-client)
+crates=(switchboard-wire switchboard-machine switchboard-auth switchboard-client)
 packages=${CARGO_TARGET_DIR:-$PWD/target}/package
 unpacked=$packages/unpacked
 

@@ -5,7 +5,7 @@ use std::{fmt::Write, fs, path::Path};
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::support::{Tools, npm, workspace};
+use crate::support::{Tools, npm};
 
 #[tokio::test]
 async fn client_conforms_to_2025_11_25() {
@@ -25,8 +25,6 @@ async fn conforms_to(revision: &str) {
         .args(suite.args())
         .args(["client", "--requirements", revision])
         .args(["--command", env!("CARGO_BIN_EXE_conformance-client")])
-        .arg("--expected-failures")
-        .arg(workspace().join("tests/conformance-baseline.yml"))
         .arg("-o")
         .arg(dir.path())
         .kill_on_drop(true)
@@ -49,8 +47,7 @@ async fn conforms_to(revision: &str) {
     );
 }
 
-/// The failed checks, with details. Authorization scenarios have their own directory; the baseline lists the
-/// ones that fail.
+/// The failed checks, with details.
 fn failed_checks(results: &Path) -> String {
     let mut failed = String::new();
     for scenario in fs::read_dir(results).into_iter().flatten().flatten() {

@@ -2,11 +2,13 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
 /// The hosts that the metadata of a server may name. A server on the Internet must not make us send requests to this
 /// machine or to its network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reach {
     /// Hosts on the Internet, over TLS.
     Public,

@@ -2,11 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Secret;
+use crate::{Reach, Secret};
 
 /// A sign-in to one server: the registration of the client and the tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[non_exhaustive]
 pub struct Credential {
+    /// The URL of the server that the tokens are for.
+    pub server: String,
+    /// The hosts that the server may refer to.
+    pub reach: Reach,
     /// The authorization server. Nothing of this is sent to another one.
     pub issuer: String,
     /// The client as it is registered there.

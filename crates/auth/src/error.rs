@@ -112,6 +112,20 @@ pub enum Error {
     /// The response to the authorization request has neither a code nor an error.
     #[error("the response in the browser has no code")]
     NoCode,
+    /// The page that the browser is redirected to cannot be opened.
+    #[error("cannot listen for the browser{}: {reason}", at(redirect_uri.as_deref()))]
+    NoListener {
+        /// The configured redirect URI.
+        redirect_uri: Option<String>,
+        /// The cause.
+        reason: String,
+    },
+    /// The sign-in cannot be stored.
+    #[error("cannot store the sign-in: {reason}")]
+    NotSaved {
+        /// The cause.
+        reason: String,
+    },
     /// The user did not finish in time.
     #[error("the sign-in was not finished in time")]
     Expired,
@@ -139,6 +153,10 @@ pub enum Error {
         /// The authorization server's own description.
         said: Option<String>,
     },
+}
+
+fn at(redirect_uri: Option<&str>) -> String {
+    redirect_uri.map_or_else(String::new, |uri| format!(" at `{}`", shown(uri)))
 }
 
 impl Error {
@@ -185,6 +203,12 @@ impl Error {
             Self::Denied { .. } => "sign in again and grant access, or ask for access",
             Self::WrongState | Self::WrongIssuer { .. } | Self::NoCode => {
                 "start the sign-in again, and use only the page that it opens"
+            }
+            Self::NoListener { .. } => {
+                "end the program that uses the port, or set another `oauth.redirectUri`"
+            }
+            Self::NotSaved { .. } => {
+                "make room for it, or make the directory writable, then try again"
             }
             Self::Expired | Self::Cancelled | Self::SignedOut { .. } => "sign in again",
             Self::BadToken { .. } | Self::StillRefused => {

@@ -8,18 +8,22 @@
 //!
 //! # States
 //!
-//! | event | `Unknown`, `NeedsSignIn`, `SignedOut` | `SignedIn` | `Discovering`, `Registering` | `AwaitingUser` | `Exchanging` | `Refreshing` |
+//! | event | `Unknown`, `NeedsSignIn`, `SignedOut` | `SignedIn` | `AwaitingUser` | `Discovering`, `Registering` | `Exchanging` | `Refreshing` |
 //! |---|---|---|---|---|---|---|
-//! | refused by the server | note the challenge | discover, then refresh; note a challenge for scopes | note | note | note | note |
-//! | sign-in | discover | discover | start again | start again | start again | start again |
-//! | response | – | – | next document, register, then open the browser | – | save, then `SignedIn` | save, then `SignedIn` |
+//! | refused by the server | note the challenge | ask if the issuer is the same, then refresh; note a challenge for scopes | the same, if there is a refresh token | note | note | note |
+//! | sign-in | discover | discover | start again | start again | – | – |
+//! | renew | end | load, then refresh | load, then refresh | – | – | – |
+//! | response | – | – | – | next document, register, then open the browser | save, then `SignedIn` | save, then `SignedIn` |
 //! | refresh token refused | – | – | – | – | – | load again; the second time save without tokens, then `SignedOut` |
-//! | request failed | – | – | end | – | end | end; the tokens are kept |
+//! | request failed | – | – | – | end | end | end; the tokens are kept |
 //! | callback, other state | ignore | ignore | ignore | ignore | ignore | ignore |
-//! | callback | ignore | ignore | ignore | check issuer, exchange the code | ignore | ignore |
-//! | time is up | – | renew | – | end | – | – |
+//! | callback | ignore | ignore | check issuer, exchange the code | ignore | ignore | ignore |
+//! | time is up | – | – | end | – | – | – |
 //! | cancel | – | – | end | end | – | – |
-//! | sign-out | forget | revoke, forget | forget | forget | forget | forget |
+//! | sign-out | forget | revoke, forget | forget | forget | – | – |
+//!
+//! While a user finishes in the browser, tokens can be renewed. Before a refresh token is used, the stored credential is
+//! loaded, because another process may have used it; the caller locks it from then until the work has ended.
 //!
 //! A credential is in use once it has been saved, and not before.
 

@@ -27,15 +27,27 @@ pub struct Machine {
     credential: Option<Credential>,
     /// The last challenge of the server, which the next sign-in starts with.
     challenge: Challenge,
+    /// The challenge for more scopes that was not met yet.
+    step_up: Option<Challenge>,
     step: Step,
-    /// The authorizations for more scopes since the last request that succeeded.
+    /// The authorization request that the user has to finish. Tokens can be renewed meanwhile.
+    awaiting: Option<Authorization>,
+    /// The authorizations in a row for scopes that were requested before.
     step_ups: u32,
+    /// The tokens in a row that were issued because the server refused one, and have not helped so far.
+    useless: u32,
     /// The credential lost its tokens for this reason.
     signed_out: Option<Error>,
 }
 
-/// The most authorizations for more scopes without a request that succeeds.
-const STEP_UPS: u32 = 2;
+/// The most authorizations in a row for scopes that were requested before.
+const STEP_UPS: u32 = 1;
+
+/// The most tokens in a row that are issued because the server refuses them.
+const USELESS: u32 = 2;
+
+/// After that, a refused token is renewed once it has this age, in seconds.
+const REST: u64 = 60;
 
 /// The time that a user has to finish in the browser, in seconds.
 const PATIENCE: u64 = 600;
@@ -45,7 +57,7 @@ const PATIENCE: u64 = 600;
 pub enum Event<'a> {
     /// The server refused a request for the lack of a valid token, or of scopes.
     Refused(Challenge),
-    /// The server accepted a request with the present token.
+    /// The server accepted a request that it had refused with a former token.
     Accepted,
     /// A user wants to sign in.
     SignIn(SignIn),
@@ -187,13 +199,15 @@ enum Step {
         server: ServerMetadata,
         sign_in: Pending,
     },
-    User(Authorization),
     Exchange(Credential),
+    /// The stored credential is loaded before the refresh token is used: another process may have used it.
+    Reload {
+        retried: bool,
+    },
     /// `retried`: the refresh token was refused once.
     Refresh {
         retried: bool,
     },
-    Reload,
     Revocation {
         left: Vec<Secret>,
     },
@@ -246,15 +260,28 @@ impl Machine {
     /// The sign-in to the server at this URL, with the credential that was saved for it.
     pub fn new(server: Url, settings: Settings, credential: Option<Credential>) -> Self {
         let reach = Reach::of(&server);
-        Self {
+        let mut machine = Self {
             server,
             settings,
             reach,
-            credential,
+            credential: None,
             challenge: Challenge::default(),
+            step_up: None,
             step: Step::Rest,
+            awaiting: None,
             step_ups: 0,
+            useless: 0,
             signed_out: None,
+        };
+        machine.adopt(credential);
+        machine
+    }
+
+    /// Takes a stored credential. One for another server, whose URL was configured before, is not used.
+    fn adopt(&mut self, credential: Option<Credential>) {
+        self.credential = credential.filter(|known| known.server == self.server.as_str());
+        if let Some(known) = &self.credential {
+            self.widen(known.reach);
         }
     }
 
@@ -266,8 +293,35 @@ impl Machine {
         }
     }
 
-    /// The token for requests.
+    /// Lets the server refer to hosts of this kind: its address turned out to be one of them.
+    pub fn widen(&mut self, reach: Reach) {
+        if reach.includes(self.reach) {
+            self.reach = reach;
+        }
+    }
+
+    /// Forgets the registration of the client, which the authorization server no longer accepts.
+    fn forget_client(&mut self) {
+        if let Some(known) = &mut self.credential {
+            known.client.secret_expires = Some(0);
+        }
+    }
+
+    /// Tests if [`Event::Accepted`] would make a difference.
+    pub fn is_unproven(&self) -> bool {
+        self.useless > 0
+    }
+
+    /// The hosts that requests may be sent to.
+    pub fn reach(&self) -> Reach {
+        self.reach
+    }
+
+    /// The token for requests. There is none for a server that is not reached over TLS.
     pub fn token(&self) -> Option<&Secret> {
+        if !self.reach.permits(&self.server) {
+            return None;
+        }
         let tokens = self.credential.as_ref()?.tokens.as_ref()?;
         Some(&tokens.access)
     }
@@ -277,16 +331,35 @@ impl Machine {
         match &self.step {
             Step::Probe(_) | Step::Resource { .. } | Step::Server { .. } => State::Discovering,
             Step::Registration { .. } => State::Registering,
-            Step::User(authorization) => State::AwaitingUser {
-                until: authorization.until,
-            },
             Step::Exchange(_) | Step::Save(_) => State::Exchanging,
-            Step::Refresh { .. } | Step::Reload => State::Refreshing,
+            Step::Refresh { .. } | Step::Reload { .. } => State::Refreshing,
             Step::Rest | Step::Revocation { .. } | Step::Forget(_) => self.resting(),
         }
     }
 
+    /// Tests if the present work must not be interrupted: tokens could be lost.
+    pub fn is_committed(&self) -> bool {
+        match &self.step {
+            Step::Rest
+            | Step::Probe(_)
+            | Step::Resource { .. }
+            | Step::Server { .. }
+            | Step::Registration { .. } => false,
+            Step::Exchange(_)
+            | Step::Reload { .. }
+            | Step::Refresh { .. }
+            | Step::Revocation { .. }
+            | Step::Save(_)
+            | Step::Forget(_) => true,
+        }
+    }
+
     fn resting(&self) -> State {
+        if let Some(authorization) = &self.awaiting {
+            return State::AwaitingUser {
+                until: authorization.until,
+            };
+        }
         if let Some(reason) = &self.signed_out {
             let reason = reason.clone();
             return State::SignedOut { reason };
@@ -299,7 +372,9 @@ impl Machine {
             Some(tokens) => State::SignedIn {
                 expires: tokens.expires,
             },
-            None if self.challenge == Challenge::default() => State::Unknown,
+            None if self.challenge == Challenge::default() && self.step_up.is_none() => {
+                State::Unknown
+            }
             None => State::NeedsSignIn,
         }
     }
@@ -307,12 +382,12 @@ impl Machine {
     /// Handles an event at this time, in seconds since 1970. Events that do not fit the state are ignored.
     pub fn handle(&mut self, now: u64, event: Event<'_>) -> Action {
         let outcome = match event {
-            Event::Refused(challenge) => Ok(self.refused(challenge)),
+            Event::Refused(challenge) => self.refused(now, challenge),
             Event::Accepted => {
-                self.step_ups = 0;
+                self.useless = 0;
                 Ok(Action::Wait)
             }
-            Event::SignIn(start) => Ok(self.sign_in(start)),
+            Event::SignIn(start) => self.sign_in(start),
             Event::Renew => self.renew(),
             Event::SignOut => Ok(self.sign_out()),
             Event::Response(response) => self.response(now, &response),
@@ -339,30 +414,52 @@ impl Machine {
         Action::Done(outcome)
     }
 
-    /// The server refused a request. The gateway cannot sign a user in, but renew a token and sign itself in.
-    fn refused(&mut self, challenge: Challenge) -> Action {
+    /// The server refused a request. Only the user can sign in, but a token can be renewed, and the client sign itself in.
+    fn refused(&mut self, now: u64, challenge: Challenge) -> Result<Action, Error> {
         let needs_scope = challenge.needs_scope();
-        self.challenge = challenge;
+        if needs_scope {
+            self.step_up = Some(challenge);
+        } else {
+            self.challenge = challenge;
+        }
         if !self.is_at_rest() {
-            return Action::Wait;
+            return Ok(Action::Wait);
         }
         let has_refresh = self.tokens().is_some_and(|tokens| tokens.refresh.is_some());
-        match self.settings.grant {
-            Grant::ClientCredentials if self.step_ups < STEP_UPS => {
-                self.step_ups += 1;
-                self.discover(Goal::Client)
+        let goal = match self.settings.grant {
+            Grant::ClientCredentials => Goal::Client,
+            // New tokens have the same scopes.
+            Grant::AuthorizationCode if needs_scope => {
+                return match self.asks_again() && self.step_ups >= STEP_UPS {
+                    true => Err(self.too_many_step_ups()),
+                    false => Ok(Action::Wait),
+                };
             }
-            Grant::ClientCredentials => self.end(Err(Error::StillRefused)),
-            // New tokens have the same scopes, so that only the user can help.
-            Grant::AuthorizationCode if has_refresh && !needs_scope => self.discover(Goal::Renewal),
-            Grant::AuthorizationCode => {
-                let scopes = self.challenge.scope.clone().unwrap_or_default();
-                if needs_scope && self.step_ups >= STEP_UPS {
-                    return self.end(Err(Error::TooManyStepUps { scopes }));
-                }
-                Action::Wait
-            }
+            Grant::AuthorizationCode if has_refresh => Goal::Renewal,
+            Grant::AuthorizationCode => return Ok(Action::Wait),
+        };
+        let is_new = |tokens: &crate::Tokens| now < tokens.issued.saturating_add(REST);
+        if self.useless >= USELESS && self.tokens().is_some_and(is_new) {
+            return Err(Error::StillRefused);
         }
+        self.useless += 1;
+        Ok(self.discover(goal))
+    }
+
+    fn too_many_step_ups(&self) -> Error {
+        let scopes = self.step_up.as_ref().and_then(|it| it.scope.clone());
+        Error::TooManyStepUps {
+            scopes: scopes.unwrap_or_default(),
+        }
+    }
+
+    /// Tests if the challenge names only scopes that were requested before.
+    fn asks_again(&self) -> bool {
+        let known = self.credential.as_ref().map(|known| &known.scopes);
+        let step_up = self.step_up.as_ref();
+        let asked = step_up.and_then(|challenge| challenge.scope.as_deref());
+        let mut asked = asked.unwrap_or_default().split_ascii_whitespace();
+        asked.all(|scope| known.is_some_and(|known| known.iter().any(|known| known == scope)))
     }
 
     fn tokens(&self) -> Option<&crate::Tokens> {
@@ -370,15 +467,28 @@ impl Machine {
     }
 
     /// Starts a sign-in by a user. One in progress is replaced.
-    fn sign_in(&mut self, start: SignIn) -> Action {
-        if self.challenge.needs_scope() {
-            self.step_ups += 1;
+    fn sign_in(&mut self, start: SignIn) -> Result<Action, Error> {
+        if self.is_committed() {
+            return Ok(Action::Wait);
+        }
+        self.awaiting = None;
+        if let Some(step_up) = &self.step_up {
+            self.challenge = step_up.clone();
+            if !self.asks_again() {
+                self.step_ups = 0;
+            } else if self.step_ups >= STEP_UPS {
+                // A user who tries again all the same is let through.
+                self.step_ups = 0;
+                return Err(self.too_many_step_ups());
+            } else {
+                self.step_ups += 1;
+            }
         }
         let pending = Pending::new(start);
-        match self.settings.grant {
+        Ok(match self.settings.grant {
             Grant::AuthorizationCode => self.discover(Goal::User(pending)),
             Grant::ClientCredentials => self.discover(Goal::Client),
-        }
+        })
     }
 
     fn response(&mut self, now: u64, response: &Response<'_>) -> Result<Action, Error> {
@@ -404,17 +514,22 @@ impl Machine {
         }
     }
 
-    /// The request in flight failed.
+    /// The request in flight, or the loading of the credential, failed.
     fn failed(&mut self, reason: String) -> Result<Action, Error> {
         let document = match self.take_step() {
             // The well-known addresses work without a challenge.
             Step::Probe(goal) => return Ok(self.fetch_resource(goal)),
+            // The issuer of the token can still renew it.
+            Step::Resource {
+                goal: Goal::Renewal,
+                ..
+            } => return self.reload(),
             Step::Resource { .. } => "metadata of the server",
             Step::Server { .. } => "metadata of the authorization server",
             Step::Registration { .. } => "registration of the client",
             Step::Exchange(_) | Step::Refresh { .. } => "token",
-            // The tokens are forgotten in any case.
-            Step::Revocation { .. } => return Ok(self.forget(Ok(()))),
+            Step::Reload { .. } => "stored sign-in",
+            Step::Revocation { left } => return Ok(self.revoke(left)),
             other => {
                 self.step = other;
                 return Ok(Action::Wait);
@@ -439,27 +554,23 @@ impl Machine {
     }
 
     fn tick(&mut self, now: u64) -> Result<Action, Error> {
-        match &self.step {
-            Step::User(authorization) if now >= authorization.until => Err(Error::Expired),
+        match self
+            .awaiting
+            .take_if(|authorization| now >= authorization.until)
+        {
+            Some(_) if self.is_at_rest() => Err(Error::Expired),
             _ => Ok(Action::Wait),
         }
     }
 
     fn cancel(&mut self) -> Result<Action, Error> {
-        match &self.step {
-            // These finish in any case: the tokens that they produce must not be lost.
-            Step::Rest
-            | Step::Exchange(_)
-            | Step::Refresh { .. }
-            | Step::Reload
-            | Step::Revocation { .. }
-            | Step::Save(_)
-            | Step::Forget(_) => Ok(Action::Wait),
-            Step::Probe(_)
-            | Step::Resource { .. }
-            | Step::Server { .. }
-            | Step::Registration { .. }
-            | Step::User(_) => Err(Error::Cancelled),
+        // Committed work finishes in any case: the tokens that it produces must not be lost.
+        if self.is_committed() {
+            return Ok(Action::Wait);
+        }
+        match self.awaiting.take() {
+            None if self.is_at_rest() => Ok(Action::Wait),
+            _ => Err(Error::Cancelled),
         }
     }
 }

@@ -11,6 +11,8 @@ pub struct Settings {
     pub client: Option<ConfiguredClient>,
     /// The address of a client ID metadata document, for authorization servers that support these.
     pub client_document: Option<String>,
+    /// The address that the browser is redirected to at the end. `None`: a free port of this machine.
+    pub redirect_uri: Option<String>,
     /// The scopes to ask for, in place of the server's.
     pub scopes: Option<Vec<String>>,
     /// The `resource` parameter. Some authorization servers reject it.
@@ -32,6 +34,7 @@ pub struct ConfiguredClient {
 
 /// The `resource` parameter of requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ResourceParameter {
     /// The identifier that the server publishes.
     #[default]
@@ -44,6 +47,7 @@ pub enum ResourceParameter {
 
 /// The kind of sign-in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Grant {
     /// The user signs in with a browser.
     #[default]
@@ -59,6 +63,7 @@ impl Settings {
             client_name: client_name.into(),
             client: None,
             client_document: None,
+            redirect_uri: None,
             scopes: None,
             resource: ResourceParameter::default(),
             grant: Grant::default(),

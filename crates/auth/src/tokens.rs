@@ -1,6 +1,6 @@
 //! The responses of the token endpoint.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::{Error, Response, Secret, Tokens, shown};
@@ -9,11 +9,15 @@ use crate::{Error, Response, Secret, Tokens, shown};
 #[derive(Deserialize)]
 struct Issued {
     access_token: Secret,
-    token_type: Option<String>,
-    /// Some servers send a string.
-    expires_in: Option<Value>,
+    // The others may be malformed: a response that is discarded is a login that is lost.
+    #[serde(default)]
+    token_type: Value,
+    #[serde(default)]
+    expires_in: Value,
+    #[serde(default, deserialize_with = "secret_or_nothing")]
     refresh_token: Option<Secret>,
-    scope: Option<String>,
+    #[serde(default)]
+    scope: Value,
 }
 
 /// An error of OAuth.
@@ -31,8 +35,9 @@ pub(crate) fn read(
     requested: &[String],
 ) -> Result<Tokens, Error> {
     // Some servers report errors with the status 200.
-    let refused = serde_json::from_slice::<Refusal>(response.body).is_ok();
-    if refused || !matches!(response.status, 200 | 201) {
+    let refusal_read = serde_json::from_slice::<Refusal>(response.body);
+    let is_refused = refusal_read.is_ok_and(|refusal| !refusal.error.is_empty());
+    if is_refused || !matches!(response.status, 200 | 201) {
         return Err(refusal("the request for a token", response));
     }
     let bad = |reason: &str| Error::BadToken {
@@ -40,8 +45,10 @@ pub(crate) fn read(
     };
     let issued: Issued =
         serde_json::from_slice(response.body).map_err(|_| bad("the response has none"))?;
-    let is_bearer = |kind: &String| kind.eq_ignore_ascii_case("bearer");
-    if !issued.token_type.as_ref().is_none_or(is_bearer) {
+    // Tokens of another kind need a proof with each request.
+    let proofs = ["dpop", "pop", "mac"];
+    let kind = issued.token_type.as_str().unwrap_or_default();
+    if proofs.iter().any(|proof| kind.eq_ignore_ascii_case(proof)) {
         return Err(bad("it is not a bearer token"));
     }
     let is_sendable =
@@ -49,13 +56,14 @@ pub(crate) fn read(
     if !is_sendable(issued.access_token.expose()) {
         return Err(bad("it has characters that cannot be sent"));
     }
-    let lifetime = issued.expires_in.as_ref().and_then(seconds);
+    // Zero would mean that the token is useless: nothing is known about its lifetime.
+    let lifetime = seconds(&issued.expires_in).filter(|&lifetime| lifetime > 0);
     // A server that sends no new refresh token continues to accept the old one.
     let refresh = issued
         .refresh_token
         .filter(|token| !token.expose().is_empty());
     let refresh = refresh.or_else(|| former.and_then(|former| former.refresh.clone()));
-    let scopes = match (&issued.scope, former) {
+    let scopes = match (issued.scope.as_str(), former) {
         (Some(scope), _) => scope.split_ascii_whitespace().map(str::to_owned).collect(),
         (None, Some(former)) => former.scopes.clone(),
         (None, None) => requested.to_vec(),
@@ -66,6 +74,13 @@ pub(crate) fn read(
         issued: now,
         expires: lifetime.map(|lifetime| now.saturating_add(lifetime)),
         scopes,
+    })
+}
+
+fn secret_or_nothing<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Secret>, D::Error> {
+    Ok(match Value::deserialize(from)? {
+        Value::String(text) => Some(text.into()),
+        _ => None,
     })
 }
 

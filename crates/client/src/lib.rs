@@ -19,6 +19,8 @@
 //!   server. [`Client::closed`] also waits for the server process, up to its
 //!   [grace periods](stdio::Command::grace).
 
+#[cfg(feature = "http")]
+pub mod auth;
 mod builder;
 mod call;
 mod client;

@@ -9,7 +9,8 @@ use std::{env, error::Error, process::ExitCode, time::Duration};
 use serde_json::{Map, Value, json};
 use switchboard_client::{
     Client, ClientBuilder, Lossless,
-    http::Http,
+    auth::{ConfiguredClient, Grant, InMemory, OAuth, Opened, Settings},
+    http::{Http, tls},
     model::{ElicitationAnswer, SamplingResult, Tool},
 };
 use tokio::time::timeout;
@@ -41,6 +42,9 @@ async fn main() -> ExitCode {
 async fn run() -> Outcome {
     let url = env::args().next_back().ok_or("no address given")?;
     let scenario = env::var("MCP_CONFORMANCE_SCENARIO")?;
+    if scenario.starts_with("auth/") {
+        return sign_in_and_call(&scenario, &url).await;
+    }
     let builder = answering(&scenario);
     let client = builder.connect(Http::new(&url)?);
     let outcome = play(&scenario, &client).await;
@@ -104,6 +108,63 @@ async fn play(scenario: &str, client: &Client) -> Outcome {
         }
         "json-schema-2020-12-preservation" => echo_schema(client, &tools).await?,
         other => return Err(format!("this client does not play `{other}`").into()),
+    }
+    Ok(())
+}
+
+/// The sign-ins that a client starts by itself before it gives up.
+const SIGN_INS: u32 = 6;
+
+/// Uses a server that requires a sign-in, with a user who consents to everything.
+async fn sign_in_and_call(scenario: &str, url: &str) -> Outcome {
+    let oauth = OAuth::start(url, settings(scenario)?, InMemory::default())?;
+    let mut sign_ins = 0;
+    loop {
+        let client = answering(scenario).connect(Http::new(url)?.oauth(&oauth)?);
+        let outcome = use_tools(&client).await;
+        client.stop().await;
+        if outcome.is_ok() || sign_ins == SIGN_INS {
+            return outcome;
+        }
+        sign_ins += 1;
+        if let Some(opened) = oauth.sign_in().await? {
+            consent(opened).await?;
+        }
+    }
+}
+
+/// The client's registration, which some scenarios prescribe.
+fn settings(scenario: &str) -> Result<Settings, Box<dyn Error>> {
+    let mut settings = Settings::new("switchboard-conformance");
+    settings.client_document =
+        Some("https://conformance-test.local/client-metadata.json".to_owned());
+    if env::var_os("MCP_CONFORMANCE_CONTEXT").is_none() {
+        return Ok(settings);
+    }
+    let context = context()?;
+    let text = |name: &str| context[name].as_str().map(str::to_owned);
+    settings.client = text("client_id").map(|id| ConfiguredClient {
+        id,
+        secret: text("client_secret").map(Into::into),
+        issuer: text("issuer"),
+    });
+    if scenario.starts_with("auth/client-credentials") {
+        settings.grant = Grant::ClientCredentials;
+    }
+    Ok(settings)
+}
+
+/// Plays the browser of a user who consents.
+async fn consent(opened: Opened) -> Outcome {
+    let browser = reqwest::Client::builder().tls_backend_preconfigured(tls(false)?);
+    browser.build()?.get(opened.url()).send().await?;
+    opened.finish().await?;
+    Ok(())
+}
+
+async fn use_tools(client: &Client) -> Outcome {
+    for tool in client.tools().all().await? {
+        call(client, &tool.name, &json!({})).await?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("machine", &["wire"]),
     ("auth", &[]),
-    ("client", &["machine", "wire"]),
+    ("client", &["auth", "machine", "wire"]),
     ("files", &[]),
     ("contain", &["files"]),
     ("embed", &["text"]),

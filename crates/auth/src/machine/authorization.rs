@@ -3,7 +3,7 @@
 use subtle::ConstantTimeEq as _;
 use url::Url;
 
-use super::{Action, Authorization, Machine, Pending, Step};
+use super::{Action, Authorization, Machine, Pending};
 use crate::{Credential, Error, form, pkce, tokens::excerpt};
 
 /// The parameters of the response that matter.
@@ -53,7 +53,7 @@ pub(super) fn complete(url: &mut Url, credential: &Credential, sign_in: &Pending
 impl Machine {
     /// Handles the URL that the browser was redirected to. A forged one must not end the sign-in.
     pub(super) fn callback(&mut self, url: &str) -> Action {
-        let Step::User(authorization) = &self.step else {
+        let Some(authorization) = self.awaiting.as_ref().filter(|_| !self.is_committed()) else {
             return Action::Ignore(Error::WrongState);
         };
         let callback = Callback::read(url);
@@ -62,7 +62,7 @@ impl Machine {
         if !bool::from(state.as_bytes().ct_eq(expected.as_bytes())) {
             return Action::Ignore(Error::WrongState);
         }
-        let Step::User(authorization) = self.take_step() else {
+        let Some(authorization) = self.awaiting.take() else {
             return Action::Wait;
         };
         match authorization.code(callback) {

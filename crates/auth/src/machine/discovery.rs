@@ -50,25 +50,48 @@ impl Machine {
         mut left: Vec<Url>,
         goal: Goal,
     ) -> Result<Action, Error> {
-        if response.status != 200 {
-            left.remove(0);
-            if let Some(next) = left.first() {
-                let request = Request::get(next.clone());
-                self.step = Step::Resource { left, goal };
-                return Ok(Action::Send(request));
+        if response.status == 200 {
+            let read = ResourceMetadata::read(response.body, &self.server);
+            if matches!(goal, Goal::Renewal) {
+                // The server has moved to another authorization server, where the user has to sign in.
+                return match read {
+                    Ok(read) if self.has_moved(&read) => {
+                        Ok(self.forget(Err(Error::SignedOut { said: None })))
+                    }
+                    _ => self.reload(),
+                };
             }
-            // Servers of 2025-03-26 are their own authorization servers.
-            let found = Found {
-                issuer: metadata::origin(&self.server),
-                resource: None,
-                scopes: None,
-                is_old: true,
-            };
-            return self.fetch_server(found, goal);
+            let read = read?;
+            let issuer = self.choose_issuer(&read)?;
+            return self.fetch_server(Found::new(read, issuer), goal);
         }
-        let read = ResourceMetadata::read(response.body, &self.server)?;
-        let issuer = self.choose_issuer(&read)?;
-        self.fetch_server(Found::new(read, issuer), goal)
+        left.remove(0);
+        if let Some(next) = left.first() {
+            let request = Request::get(next.clone());
+            self.step = Step::Resource { left, goal };
+            return Ok(Action::Send(request));
+        }
+        if matches!(goal, Goal::Renewal) {
+            return self.reload();
+        }
+        is_missing(response).map_err(|reason| Error::Unreachable {
+            document: "metadata of the server",
+            reason,
+        })?;
+        // Servers of 2025-03-26 are their own authorization servers.
+        let found = Found {
+            issuer: metadata::origin(&self.server),
+            resource: None,
+            scopes: None,
+            is_old: true,
+        };
+        self.fetch_server(found, goal)
+    }
+
+    fn has_moved(&self, metadata: &ResourceMetadata) -> bool {
+        let issuers = &metadata.authorization_servers;
+        let known = self.credential.as_ref().map(|known| &known.issuer);
+        known.is_some_and(|known| !issuers.is_empty() && !issuers.contains(known))
     }
 
     /// Chooses the authorization server: the one that has signed the user in before, or that the configured client is
@@ -79,21 +102,17 @@ impl Machine {
             url.is_ok_and(|url| self.reach.permits(&url) && url.query().is_none())
         };
         let mut issuers = metadata.authorization_servers.iter().filter(usable);
-        let configured = self.settings.client.as_ref();
-        let wanted = match configured.and_then(|client| client.issuer.as_ref()) {
-            Some(issuer) => {
-                return issuers
-                    .find(|usable| *usable == issuer)
-                    .cloned()
-                    .ok_or(Error::NoAuthorizationServer);
-            }
-            None => self.credential.as_ref().map(|known| &known.issuer),
+        let known = self.credential.as_ref().map(|known| &known.issuer);
+        let client = self.settings.client.as_ref();
+        // The server must not name another receiver for the client's secret.
+        let only = client.and_then(|client| client.issuer.as_ref().or(known));
+        let wanted = only.or(known);
+        let found = issuers.clone().find(|issuer| Some(*issuer) == wanted);
+        let chosen = match only {
+            Some(_) => found,
+            None => found.or_else(|| issuers.next()),
         };
-        let known = issuers.clone().find(|issuer| Some(*issuer) == wanted);
-        known
-            .or_else(|| issuers.next())
-            .cloned()
-            .ok_or(Error::NoAuthorizationServer)
+        chosen.cloned().ok_or(Error::NoAuthorizationServer)
     }
 
     fn fetch_server(&mut self, found: Found, goal: Goal) -> Result<Action, Error> {
@@ -121,25 +140,21 @@ impl Machine {
                 self.step = Step::Server { left, found, goal };
                 return Ok(Action::Send(request));
             }
-            if !found.is_old {
-                return Err(Error::Unreachable {
-                    document: "metadata of the authorization server",
-                    reason: format!("HTTP {}", response.status),
-                });
-            }
+            let missing = is_missing(response).and_then(|()| match found.is_old {
+                true => Ok(()),
+                false => Err(format!("HTTP {}", response.status)),
+            });
+            missing.map_err(|reason| Error::Unreachable {
+                document: "metadata of the authorization server",
+                reason,
+            })?;
             ServerMetadata::of_origin(&found.issuer)
         };
         match goal {
             Goal::User(sign_in) => self.register(now, found, server, sign_in),
             Goal::Client => self.request_for_client(&found, &server),
-            Goal::Renewal if self.issuer() == Some(&found.issuer) => self.renew(),
-            // The server has moved to another authorization server, where the user has to sign in.
-            Goal::Renewal => Ok(self.forget(Err(Error::SignedOut { said: None }))),
+            Goal::Renewal => self.reload(),
         }
-    }
-
-    fn issuer(&self) -> Option<&String> {
-        self.credential.as_ref().map(|known| &known.issuer)
     }
 
     /// An endpoint of the authorization server, if it may be used.
@@ -171,8 +186,13 @@ impl Machine {
         {
             known.scopes.iter().for_each(|scope| add(scope));
         }
-        match (&self.settings.scopes, &self.challenge.scope, &found.scopes) {
-            (Some(configured), _, _) => configured.iter().for_each(|scope| add(scope)),
+        if let Some(configured) = &self.settings.scopes {
+            configured.iter().for_each(|scope| add(scope));
+        }
+        let configured = self.settings.scopes.as_ref();
+        let configured = configured.filter(|_| !self.challenge.needs_scope());
+        match (configured, &self.challenge.scope, &found.scopes) {
+            (Some(_), _, _) => {}
             (None, Some(challenged), _) => challenged.split_ascii_whitespace().for_each(add),
             (None, None, Some(published)) => published.iter().for_each(|scope| add(scope)),
             (None, None, None) => {}
@@ -203,6 +223,15 @@ impl Machine {
 
     fn wants_refresh(&self) -> bool {
         self.settings.grant == crate::Grant::AuthorizationCode
+    }
+}
+
+/// Tests if a document is not there. A server that has a fault for the moment may have it.
+fn is_missing(response: &Response<'_>) -> Result<(), String> {
+    match response.status {
+        408 | 425 | 429 => Err(format!("HTTP {}", response.status)),
+        400..500 => Ok(()),
+        status => Err(format!("HTTP {status}")),
     }
 }
 

@@ -5,8 +5,7 @@ use serde_json::json;
 
 use super::{Action, Authorization, Body, Found, Machine, Pending, Request, Response, Step};
 use crate::{
-    Authentication, Challenge, Client, Credential, Error, Secret, metadata::ServerMetadata,
-    tokens::refusal,
+    Authentication, Client, Credential, Error, Secret, metadata::ServerMetadata, tokens::refusal,
 };
 
 /// The response to a registration.
@@ -175,7 +174,8 @@ impl Machine {
             url: url.clone(),
             until,
         };
-        self.step = Step::User(Authorization {
+        self.step = Step::Rest;
+        self.awaiting = Some(Authorization {
             sign_in,
             credential,
             names_issuer: server.authorization_response_iss_parameter_supported,
@@ -199,6 +199,8 @@ impl Machine {
             .endpoint(issuer, revocation, "revocation endpoint")
             .ok();
         Ok(Credential {
+            server: self.server.as_str().to_owned(),
+            reach: self.reach,
             issuer: issuer.clone(),
             client,
             token_endpoint: token_endpoint.into(),
@@ -207,11 +209,6 @@ impl Machine {
             scopes: self.scopes(found, server),
             tokens: None,
         })
-    }
-
-    /// Forgets the challenge once it has been met.
-    pub(super) fn challenge_met(&mut self) {
-        self.challenge = Challenge::default();
     }
 }
 

@@ -1,7 +1,18 @@
 //! Tokens: the first ones, new ones, and their end.
 
 use super::{Action, Found, Machine, Request, Response, Step};
-use crate::{Credential, Error, Secret, Tokens, form, metadata::ServerMetadata, tokens};
+use crate::{Challenge, Credential, Error, Secret, Tokens, form, metadata::ServerMetadata, tokens};
+
+/// The errors that say that a refresh token is no longer valid. Only the first one is in the specification.
+const REFRESH_REFUSED: [&str; 4] = [
+    "invalid_grant",
+    "bad_refresh_token",
+    "invalid_token",
+    "expired_token",
+];
+
+/// The errors that say that the client is not registered any more, or must not have tokens.
+const CLIENT_REFUSED: [&str; 2] = ["invalid_client", "unauthorized_client"];
 
 impl Machine {
     /// Signs the configured client in.
@@ -45,9 +56,16 @@ impl Machine {
         response: &Response<'_>,
         mut credential: Credential,
     ) -> Result<Action, Error> {
-        let issued = tokens::read(now, response, None, &credential.scopes)?;
+        let issued =
+            tokens::read(now, response, None, &credential.scopes).inspect_err(|error| {
+                if matches!(error, Error::Refused { code, .. } if CLIENT_REFUSED.contains(&&**code))
+                {
+                    self.forget_client();
+                }
+            })?;
         credential.tokens = Some(issued);
-        self.challenge_met();
+        self.challenge = Challenge::default();
+        self.step_up = None;
         self.step = Step::Save(credential);
         Ok(Action::Save)
     }
@@ -60,7 +78,16 @@ impl Machine {
         if self.settings.grant == crate::Grant::ClientCredentials {
             return Ok(self.discover(super::Goal::Client));
         }
-        self.send_refresh(false)
+        self.reload()
+    }
+
+    /// Loads the stored credential, to refresh its tokens.
+    pub(super) fn reload(&mut self) -> Result<Action, Error> {
+        if self.tokens().is_none_or(|tokens| tokens.refresh.is_none()) {
+            return Err(Error::SignedOut { said: None });
+        }
+        self.step = Step::Reload { retried: false };
+        Ok(Action::Load)
     }
 
     fn send_refresh(&mut self, retried: bool) -> Result<Action, Error> {
@@ -99,17 +126,21 @@ impl Machine {
         match tokens::read(now, response, former, &credential.scopes) {
             Ok(issued) => {
                 credential.tokens = Some(issued);
-                self.challenge_met();
+                self.challenge = Challenge::default();
                 self.step = Step::Save(credential);
                 Ok(Action::Save)
             }
-            Err(Error::Refused { code, said, .. }) if code == "invalid_grant" => {
+            Err(Error::Refused { code, said, .. }) if REFRESH_REFUSED.contains(&&*code) => {
                 if retried {
                     return Ok(self.forget(Err(Error::SignedOut { said })));
                 }
                 // Another process may have renewed the tokens.
-                self.step = Step::Reload;
+                self.step = Step::Reload { retried: true };
                 Ok(Action::Load)
+            }
+            Err(Error::Refused { code, said, .. }) if CLIENT_REFUSED.contains(&&*code) => {
+                self.forget_client();
+                Ok(self.forget(Err(Error::SignedOut { said })))
             }
             Err(error) => Err(error),
         }
@@ -120,26 +151,30 @@ impl Machine {
         now: u64,
         credential: Option<Credential>,
     ) -> Result<Action, Error> {
-        let was_refused = matches!(self.step, Step::Reload);
-        if !was_refused && !self.is_at_rest() {
-            return Ok(Action::Wait);
-        }
+        let retried = match self.step {
+            Step::Reload { retried } => Some(retried),
+            Step::Rest => None,
+            _ => return Ok(Action::Wait),
+        };
         self.step = Step::Rest;
-        let is_new = self.credential != credential;
-        self.credential = credential;
+        let before = self.credential.take();
+        self.adopt(credential);
+        let is_new = self.credential != before;
         if is_new {
             self.signed_out = None;
         }
-        match self.tokens() {
-            Some(tokens) if is_new && !tokens.has_expired(now) => Ok(self.end(Ok(()))),
-            Some(_) if was_refused => self.send_refresh(true),
-            None if was_refused => Ok(self.forget(Err(Error::SignedOut { said: None }))),
-            Some(_) | None => Ok(Action::Wait),
+        let is_valid = |tokens: &Tokens| !tokens.has_expired(now);
+        match (self.tokens(), retried) {
+            (Some(tokens), _) if is_new && is_valid(tokens) => Ok(self.end(Ok(()))),
+            (Some(_), Some(retried)) => self.send_refresh(retried),
+            (None, Some(_)) => Err(Error::SignedOut { said: None }),
+            (_, None) => Ok(Action::Wait),
         }
     }
 
     /// Revokes the tokens, and forgets them.
     pub(super) fn sign_out(&mut self) -> Action {
+        self.awaiting = None;
         let tokens = self.tokens().cloned();
         let secrets = tokens.map(
             |Tokens {

@@ -1,7 +1,7 @@
 //! Authorization servers, MCP servers and web pages with bad intentions. Each has a named outcome.
 
 use serde_json::json;
-use switchboard_auth::{Action, Challenge, Error, Event, Settings};
+use switchboard_auth::{Action, Challenge, ConfiguredClient, Error, Event, Grant, Settings};
 
 use crate::server::{ISSUER, NOW, Place, Rig};
 
@@ -222,4 +222,29 @@ fn challenge_floods_start_nothing() {
         rig.handle(Event::Refused(challenge));
     }
     assert!(rig.place.requests.is_empty() && rig.opened.is_empty());
+}
+
+#[test]
+fn client_secret_stays_with_its_issuer() {
+    let mut settings = Settings::new("Switchboard");
+    settings.client = Some(ConfiguredClient {
+        id: "mine".to_owned(),
+        secret: Some("secret".into()),
+        issuer: None,
+    });
+    for grant in [Grant::AuthorizationCode, Grant::ClientCredentials] {
+        settings.grant = grant;
+        let mut rig = Rig::new(settings.clone());
+        if grant == Grant::AuthorizationCode {
+            rig.sign_in().unwrap();
+        } else {
+            rig.handle(Event::Refused(Challenge::default()));
+        }
+        assert!(rig.machine.token().is_some());
+        rig.place.resource()["authorization_servers"] = json!(["https://evil.example"]);
+        let before = rig.place.headers.len();
+        let outcome = rig.start();
+        assert_eq!(outcome, Err(Error::NoAuthorizationServer), "{grant:?}");
+        assert_eq!(rig.place.headers.len(), before);
+    }
 }

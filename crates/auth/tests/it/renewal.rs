@@ -1,9 +1,9 @@
 //! New tokens in place of old ones.
 
 use serde_json::json;
-use switchboard_auth::{Action, Challenge, Error, Event, Settings, State};
+use switchboard_auth::{Action, Challenge, Error, Event, Machine, Settings, State};
 
-use crate::server::{NOW, Rig};
+use crate::server::{ISSUER, NOW, Rig};
 
 fn signed_in() -> Rig {
     let mut rig = Rig::new(Settings::new("Switchboard"));
@@ -38,7 +38,9 @@ fn tokens_are_renewed_with_the_latest_refresh_token() {
 #[test]
 fn new_tokens_are_used_once_they_are_saved() {
     let mut rig = signed_in();
-    let Action::Send(request) = rig.machine.handle(rig.now, Event::Renew) else {
+    assert_eq!(rig.machine.handle(rig.now, Event::Renew), Action::Load);
+    let stored = Event::Loaded(rig.stored.clone().map(Box::new));
+    let Action::Send(request) = rig.machine.handle(rig.now, stored) else {
         panic!("no request");
     };
     assert_eq!(rig.machine.state(), State::Refreshing);
@@ -152,10 +154,9 @@ fn failed_request_keeps_the_tokens() {
             Action::Done(Err(Error::Refused { .. }))
         ));
     }
-    assert!(matches!(
-        rig.machine.handle(NOW, Event::Renew),
-        Action::Send(_)
-    ));
+    assert_eq!(rig.machine.handle(NOW, Event::Renew), Action::Load);
+    let stored = Event::Loaded(rig.stored.clone().map(Box::new));
+    assert!(matches!(rig.machine.handle(NOW, stored), Action::Send(_)));
     let failed = rig
         .machine
         .handle(NOW, Event::Failed("timed out".to_owned()));
@@ -166,4 +167,95 @@ fn failed_request_keeps_the_tokens() {
     assert_eq!(rig.machine.token().unwrap().expose(), "access-1");
     assert_eq!(rig.stored, before);
     assert_eq!(rig.handle(Event::Renew), Action::Done(Ok(())));
+}
+
+#[test]
+fn missing_metadata_ends_no_sign_in() {
+    let mut rig = signed_in();
+    rig.place.documents.clear();
+    assert_eq!(rig.handle(Event::Refused(invalid())), Action::Done(Ok(())));
+    assert_eq!(rig.machine.token().unwrap().expose(), "access-2");
+    // A new sign-in waits for it: the server may have another authorization server.
+    for status in [302, 429, 503] {
+        rig.place.missing = status;
+        assert!(
+            matches!(rig.start(), Err(Error::Unreachable { .. })),
+            "{status}"
+        );
+    }
+}
+
+#[test]
+fn tokens_are_renewed_while_the_user_signs_in() {
+    let mut rig = signed_in();
+    let asked = rig.start().unwrap();
+    rig.now += 60;
+    assert_eq!(rig.handle(Event::Renew), Action::Done(Ok(())));
+    assert_eq!(rig.machine.token().unwrap().expose(), "access-2");
+    assert!(matches!(rig.machine.state(), State::AwaitingUser { .. }));
+    let parameters = [
+        ("code", "c0de"),
+        ("state", &*asked["state"]),
+        ("iss", ISSUER),
+    ];
+    assert_eq!(rig.come_back(&parameters), Action::Done(Ok(())));
+    assert_eq!(rig.machine.token().unwrap().expose(), "access-3");
+}
+
+#[test]
+fn renewal_keeps_the_wish_for_more_scopes() {
+    let mut rig = signed_in();
+    let more = Challenge {
+        scope: Some("write".to_owned()),
+        error: Some("insufficient_scope".to_owned()),
+        ..Challenge::default()
+    };
+    assert_eq!(rig.handle(Event::Refused(more)), Action::Wait);
+    assert_eq!(rig.handle(Event::Renew), Action::Done(Ok(())));
+    assert_eq!(rig.handle(Event::Refused(invalid())), Action::Done(Ok(())));
+    assert_eq!(rig.start().unwrap()["scope"], "write");
+}
+
+#[test]
+fn credential_of_another_server_is_not_used() {
+    let rig = signed_in();
+    for server in ["https://evil.example/mcp", "http://mcp.example/mcp"] {
+        let machine = Machine::new(
+            server.parse().unwrap(),
+            Settings::new("Switchboard"),
+            rig.stored.clone(),
+        );
+        assert!(machine.token().is_none(), "{server}");
+        assert!(machine.credential().is_none(), "{server}");
+    }
+}
+
+#[test]
+fn client_that_is_gone_is_registered_again() {
+    for code in ["invalid_client", "unauthorized_client"] {
+        let mut rig = signed_in();
+        rig.place.refusals = vec![code];
+        let outcome = rig.handle(Event::Renew);
+        assert!(
+            matches!(outcome, Action::Done(Err(Error::SignedOut { .. }))),
+            "{outcome:?}"
+        );
+        rig.sign_in().unwrap();
+        let registrations = rig.place.addresses();
+        let registrations = registrations
+            .iter()
+            .filter(|address| address.ends_with("/register"));
+        assert_eq!(registrations.count(), 2, "{code}");
+    }
+}
+
+#[test]
+fn odd_members_do_not_void_a_token() {
+    let mut rig = signed_in();
+    rig.place.tokens =
+        json!({ "token_type": 1, "expires_in": 0, "scope": ["a"], "error": "", "extra": {} });
+    assert_eq!(rig.handle(Event::Renew), Action::Done(Ok(())));
+    let tokens = rig.stored.as_ref().unwrap().tokens.as_ref().unwrap();
+    assert_eq!(tokens.access.expose(), "access-2");
+    assert_eq!(tokens.expires, None);
 }

@@ -35,6 +35,8 @@ pub(crate) struct Place {
     /// The refresh tokens that were used.
     pub(crate) used: BTreeSet<String>,
     issued: u64,
+    /// The status of documents that are not there.
+    pub(crate) missing: u16,
 }
 
 impl Place {
@@ -74,6 +76,7 @@ impl Place {
             headers: Vec::new(),
             used: BTreeSet::new(),
             issued: 0,
+            missing: 404,
         }
     }
 
@@ -109,7 +112,7 @@ impl Place {
             "https://auth.example/token" => self.token(&form),
             _ => match self.documents.get(address) {
                 Some(document) => (200, document.to_string()),
-                None => (404, "{}".to_owned()),
+                None => (self.missing, "{}".to_owned()),
             },
         }
     }

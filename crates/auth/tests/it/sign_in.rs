@@ -168,22 +168,58 @@ fn more_scopes_are_requested_in_addition() {
     let mut rig = Rig::new(settings());
     rig.place.challenge.scope = Some("read".to_owned());
     rig.sign_in().unwrap();
-    let more = || Challenge {
+    let more = |scope: &str| Challenge {
         resource_metadata: None,
-        scope: Some("write".to_owned()),
+        scope: Some(scope.to_owned()),
         error: Some("insufficient_scope".to_owned()),
     };
-    assert_eq!(rig.handle(Event::Refused(more())), Action::Wait);
+    assert_eq!(rig.handle(Event::Refused(more("write"))), Action::Wait);
     assert_eq!(rig.start().unwrap()["scope"], "read write");
     rig.sign_in().unwrap();
+    // The user may have left out a scope, and is asked for it once more.
+    assert_eq!(rig.handle(Event::Refused(more("write"))), Action::Wait);
+    rig.sign_in().unwrap();
     // A server that is never content does not keep the user busy.
-    let outcome = rig.handle(Event::Refused(more()));
+    let outcome = rig.handle(Event::Refused(more("write")));
     assert!(
         matches!(outcome, Action::Done(Err(Error::TooManyStepUps { .. }))),
         "{outcome:?}"
     );
+    // Another scope is something else.
+    assert_eq!(rig.handle(Event::Refused(more("delete"))), Action::Wait);
+    assert_eq!(rig.start().unwrap()["scope"], "read write delete");
+}
+
+#[test]
+fn useless_tokens_are_not_renewed_forever() {
+    let mut rig = Rig::new(settings());
+    rig.sign_in().unwrap();
+    let refused = || {
+        Event::Refused(Challenge {
+            error: Some("invalid_token".to_owned()),
+            ..Challenge::default()
+        })
+    };
+    for _ in 0..2 {
+        assert_eq!(rig.handle(refused()), Action::Done(Ok(())));
+    }
+    let issued = rig.place.requests.len();
+    for _ in 0..2 {
+        assert_eq!(
+            rig.handle(refused()),
+            Action::Done(Err(Error::StillRefused))
+        );
+    }
+    assert_eq!(rig.place.requests.len(), issued);
+    // The next tokens may be better.
+    rig.now += 60;
+    assert_eq!(rig.handle(refused()), Action::Done(Ok(())));
+    assert_eq!(
+        rig.handle(refused()),
+        Action::Done(Err(Error::StillRefused))
+    );
     rig.handle(Event::Accepted);
-    assert_eq!(rig.handle(Event::Refused(more())), Action::Wait);
+    assert_eq!(rig.handle(refused()), Action::Done(Ok(())));
 }
 
 #[test]

@@ -29,6 +29,7 @@ use super::{
         is_event_stream, message, read_refusal, said,
     },
 };
+use crate::auth::OAuth;
 
 /// The most messages that wait to be sent.
 const QUEUE: usize = 64;
@@ -56,6 +57,12 @@ impl Sse {
     /// sent to any other origin. Headers that the protocol sets itself are rejected.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, HttpConfigError> {
         self.endpoint.add_header(name, value)?;
+        Ok(self)
+    }
+
+    /// Adds the tokens of this sign-in to all requests. It has to be for a server of the same origin.
+    pub fn oauth(mut self, oauth: &OAuth) -> Result<Self, HttpConfigError> {
+        self.endpoint.set_oauth(oauth)?;
         Ok(self)
     }
 

@@ -7,6 +7,7 @@
     reason = "a test may fail"
 )]
 
+mod auth;
 #[path = "../common/contract.rs"]
 mod common_contract;
 mod contract;

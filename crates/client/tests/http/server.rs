@@ -62,6 +62,11 @@ impl Server {
             .unwrap()
     }
 
+    /// The same, without a time limit.
+    pub(crate) async fn wait(&mut self) -> Incoming {
+        self.incoming.recv().await.unwrap()
+    }
+
     /// Returns `true` if no request arrives for a while.
     pub(crate) async fn is_left_alone(&mut self, millis: u64) -> bool {
         timeout(Duration::from_millis(millis), self.incoming.recv())

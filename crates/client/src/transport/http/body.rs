@@ -38,7 +38,7 @@ pub(in crate::transport) fn is_event_stream(response: &Response) -> bool {
 
 /// A body that was read up to a limit.
 #[derive(Debug)]
-pub(in crate::transport) enum Body {
+pub(crate) enum Body {
     /// The complete body.
     Whole(Bytes),
     /// The body exceeds the limit.
@@ -46,7 +46,7 @@ pub(in crate::transport) enum Body {
 }
 
 /// Reads a body, as long as it is within the limit.
-pub(in crate::transport) async fn read_body(
+pub(crate) async fn read_body(
     mut response: Response,
     limit: usize,
 ) -> Result<Body, reqwest::Error> {

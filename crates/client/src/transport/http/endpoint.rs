@@ -11,8 +11,8 @@ use std::{
 
 use bytes::Bytes;
 use reqwest::{
-    Client, Method, Response, StatusCode, Url,
-    header::{HeaderMap, HeaderName, HeaderValue, LOCATION},
+    Client, ClientBuilder, Method, Response, StatusCode, Url,
+    header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION},
     redirect::Policy,
 };
 use rustls::{ClientConfig, RootCertStore};
@@ -20,12 +20,18 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use switchboard_wire::{header, limits};
 
 use super::{super::RequestFailure, failure};
-use crate::throttle::Limited;
+use crate::{
+    auth::{self, OAuth},
+    throttle::Limited,
+};
 
 /// Time limit for connecting to the server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most consecutive redirects that are followed.
 const REDIRECTS: usize = 5;
+
+/// The most attempts of a request, with another token each: the first new one may be another process's, and expired.
+const ATTEMPTS: u32 = 3;
 
 /// The headers that the transport sets itself, or that HTTP defines.
 const RESERVED: [&str; 12] = [
@@ -77,6 +83,9 @@ pub enum HttpConfigError {
         /// The name of the header.
         name: String,
     },
+    /// The sign-in is for a server of another origin, which must not get its tokens.
+    #[error("the sign-in is for another server")]
+    OtherServer,
     /// TLS cannot be set up, usually because no root certificates are installed.
     #[error("cannot set up TLS: {reason}")]
     Tls {
@@ -105,32 +114,41 @@ pub(in crate::transport) struct Endpoint {
     client: Client,
     url: Url,
     headers: HeaderMap,
+    /// The sign-in, which adds tokens to the requests.
+    oauth: Option<OAuth>,
     /// The largest message to accept, in bytes.
     pub(in crate::transport) limit: usize,
     /// Limits the warnings about messages that the server did not accept.
     pub(in crate::transport) undelivered: Arc<Limited>,
 }
 
+/// Reads the URL of a server.
+pub(crate) fn server_url(address: &str) -> Result<Url, HttpConfigError> {
+    let not_a_url = |reason: &str| HttpConfigError::NotAUrl {
+        reason: reason.to_owned(),
+    };
+    // The parser reads a backslash as a slash and drops line breaks, and a `#` ends the host: each would
+    // lead to another host than the URL seems to.
+    let is_odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\\' | '#');
+    if address.contains(is_odd) {
+        return Err(not_a_url("it has a space, a backslash or a `#`"));
+    }
+    let url = Url::parse(address).map_err(|error| not_a_url(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        let scheme = url.scheme().to_owned();
+        return Err(HttpConfigError::Scheme { scheme });
+    }
+    Ok(url)
+}
+
 impl Endpoint {
     pub(in crate::transport) fn new(address: &str) -> Result<Self, HttpConfigError> {
-        let not_a_url = |reason: &str| HttpConfigError::NotAUrl {
-            reason: reason.to_owned(),
-        };
-        // The parser reads a backslash as a slash and drops line breaks, and a `#` ends the host: each would
-        // lead to another host than the URL seems to.
-        let is_odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\\' | '#');
-        if address.contains(is_odd) {
-            return Err(not_a_url("it has a space, a backslash or a `#`"));
-        }
-        let url = Url::parse(address).map_err(|error| not_a_url(&error.to_string()))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            let scheme = url.scheme().to_owned();
-            return Err(HttpConfigError::Scheme { scheme });
-        }
+        let url = server_url(address)?;
         Ok(Self {
             client: client(&url)?,
             url,
             headers: HeaderMap::new(),
+            oauth: None,
             limit: limits::FRAME_BYTES,
             undelivered: Arc::default(),
         })
@@ -153,6 +171,15 @@ impl Endpoint {
         };
         value.set_sensitive(true);
         self.headers.insert(key, value);
+        Ok(())
+    }
+
+    /// Adds the tokens of this sign-in to all requests.
+    pub(in crate::transport) fn set_oauth(&mut self, oauth: &OAuth) -> Result<(), HttpConfigError> {
+        if *oauth.origin() != self.url.origin() {
+            return Err(HttpConfigError::OtherServer);
+        }
+        self.oauth = Some(oauth.clone());
         Ok(())
     }
 
@@ -188,8 +215,44 @@ impl Endpoint {
         Ok(target)
     }
 
-    /// Sends a request, follows redirects within the origin, and waits for the head of the response.
+    /// Sends a request, follows redirects within the origin, and waits for the head of the response. A request that the
+    /// server refuses is repeated if there is a new token.
     pub(in crate::transport) async fn request(
+        &self,
+        method: Method,
+        url: &Url,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response, RequestError> {
+        let Some(oauth) = &self.oauth else {
+            return self.follow(method, url, headers, body).await;
+        };
+        let mut token = oauth.token().await;
+        let mut attempts = 1;
+        loop {
+            if let Some(token) = &token {
+                headers.insert(AUTHORIZATION, token.clone());
+            }
+            let response = self.follow(method.clone(), url, headers.clone(), body.clone());
+            let response = response.await?;
+            if !auth::is_refusal(&response) {
+                if attempts > 1 {
+                    oauth.accepted();
+                }
+                return Ok(response);
+            }
+            if attempts == ATTEMPTS {
+                return Ok(response);
+            }
+            match oauth.refused(token, &response).await {
+                Some(new) => token = Some(new),
+                None => return Ok(response),
+            }
+            attempts += 1;
+        }
+    }
+
+    async fn follow(
         &self,
         method: Method,
         url: &Url,
@@ -297,19 +360,28 @@ fn display(url: &Url) -> String {
 }
 
 fn client(url: &Url) -> Result<Client, HttpConfigError> {
+    let builder = client_builder(url.scheme() == "https", is_loopback(url))?;
+    builder.build().map_err(|error| HttpConfigError::Tls {
+        reason: failure::cause(&error),
+    })
+}
+
+/// Returns the settings of all HTTP clients. Unless `needs_tls`, a machine without certificates is not an error.
+pub(crate) fn client_builder(
+    needs_tls: bool,
+    is_loopback: bool,
+) -> Result<ClientBuilder, HttpConfigError> {
     let mut builder = Client::builder()
-        .tls_backend_preconfigured(tls(url.scheme() == "https")?)
+        .tls_backend_preconfigured(tls(needs_tls)?)
         .redirect(Policy::none())
         .referer(false)
         .connect_timeout(CONNECT_TIMEOUT)
         .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
-    if is_loopback(url) {
+    if is_loopback {
         // A proxy cannot reach the loopback address of this machine.
         builder = builder.no_proxy();
     }
-    builder.build().map_err(|error| HttpConfigError::Tls {
-        reason: failure::cause(&error),
-    })
+    Ok(builder)
 }
 
 /// Returns a TLS configuration that uses the platform's root certificates and ring, regardless of the crypto

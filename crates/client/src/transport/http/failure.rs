@@ -33,7 +33,7 @@ pub(super) fn failure(
 }
 
 /// Returns the root cause of an error; the errors above it only repeat that a request failed.
-pub(super) fn cause(error: &reqwest::Error) -> String {
+pub(crate) fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(source) = cause.source() {
         cause = source;

@@ -33,12 +33,17 @@ use std::{fmt, future, sync::Arc};
 
 pub use endpoint::{HttpConfigError, tls};
 
+pub(crate) use body::{Body, read_body};
+pub(crate) use endpoint::{client_builder, server_url};
+pub(crate) use failure::cause;
+
 pub(super) use body::{EventStream, Next, content_type, is_event_stream, message, read_refusal};
 pub(super) use endpoint::{Endpoint, RequestError};
 pub(super) use failure::said;
 pub(super) use headers::Standing;
 
 use super::{Connect, Connecting, Transport};
+use crate::auth::OAuth;
 use session::HttpTransport;
 
 /// The most requests in flight. The limit is higher than that of calls, because a request that was
@@ -74,6 +79,12 @@ impl Http {
     /// sent to any other origin. Headers that the protocol sets itself are rejected.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, HttpConfigError> {
         self.endpoint.add_header(name, value)?;
+        Ok(self)
+    }
+
+    /// Adds the tokens of this sign-in to all requests. It has to be for a server of the same origin.
+    pub fn oauth(mut self, oauth: &OAuth) -> Result<Self, HttpConfigError> {
+        self.endpoint.set_oauth(oauth)?;
         Ok(self)
     }
 

@@ -1,0 +1,46 @@
+//! Where credentials are kept.
+
+use std::{future::Future, io, pin::Pin};
+
+use parking_lot::Mutex;
+use switchboard_auth::Credential;
+
+/// The outcome of an operation of a store.
+pub type Stored<'a, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'a>>;
+
+/// The right to change the credential, until it is dropped.
+pub type Lock = Box<dyn Send>;
+
+/// Keeps the credential of one server. It contains secrets.
+pub trait Store: Send + Sync + 'static {
+    /// Loads the credential that was saved last.
+    fn load(&self) -> Stored<'_, Option<Credential>>;
+
+    /// Saves the credential. The former one must be intact until the new one is durable.
+    fn save(&self, credential: Credential) -> Stored<'_, ()>;
+
+    /// Waits until no other process changes the credential. If several processes share the store, this prevents that
+    /// two of them use the same refresh token, which most authorization servers take for a theft. The lock of a process
+    /// that has ended must not remain.
+    fn lock(&self) -> Stored<'_, Lock>;
+}
+
+/// Keeps the credential until the program ends.
+#[derive(Debug, Default)]
+pub struct InMemory(Mutex<Option<Credential>>);
+
+impl Store for InMemory {
+    fn load(&self) -> Stored<'_, Option<Credential>> {
+        Box::pin(std::future::ready(Ok(self.0.lock().clone())))
+    }
+
+    fn save(&self, credential: Credential) -> Stored<'_, ()> {
+        *self.0.lock() = Some(credential);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// No other process knows it.
+    fn lock(&self) -> Stored<'_, Lock> {
+        Box::pin(std::future::ready(Ok(Box::new(()) as Lock)))
+    }
+}

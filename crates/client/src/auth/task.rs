@@ -1,0 +1,700 @@
+//! The task that owns the state machine of a sign-in, and carries out its actions.
+
+use std::{net::IpAddr, pin::Pin, sync::Arc, time::Duration};
+
+use reqwest::{StatusCode, header::HeaderValue};
+use switchboard_auth::{
+    Action, Challenge, Credential, Error, Event, Grant, Machine, Reach, Response, Settings, SignIn,
+    State, Tokens,
+};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{Instant, sleep, sleep_until, timeout},
+};
+use url::Url;
+
+use super::{
+    Opened, Refusal, View,
+    fetch::{Fetched, Fetcher},
+    listener::{Arrival, Listener, Page},
+    now,
+    store::{Lock, Store},
+};
+use crate::{throttle::Limited, transport::http::HttpConfigError};
+
+/// The time limit for another process to release the credential: longer than it needs for a request and its result.
+const LOCK_PATIENCE: Duration = Duration::from_mins(1);
+/// The longest sleep. The clock may be set, and a suspended machine does not notice that time passes.
+const NAP: Duration = Duration::from_mins(10);
+/// The shortest time between renewals for which no request waits, in seconds.
+const RENEWAL_PAUSE: u64 = 30;
+/// The attempts to save a credential, and the delay between them.
+const SAVES: u32 = 3;
+const SAVE_DELAY: Duration = Duration::from_millis(100);
+/// The delay after a renewal that failed: it is doubled up to the longest one.
+const RETRY: Duration = Duration::from_secs(5);
+const RETRY_MAX: Duration = Duration::from_mins(10);
+
+type Answer<T> = oneshot::Sender<T>;
+type Outcome<T> = Result<T, Error>;
+
+/// A request of a user of the sign-in.
+#[derive(Debug)]
+pub(super) enum Command {
+    SignIn(Answer<Outcome<Option<Opened>>>),
+    SignOut(Answer<Outcome<()>>),
+    /// The user copied the address that the browser was redirected to.
+    Callback {
+        number: u64,
+        url: String,
+        answer: Answer<Outcome<()>>,
+    },
+    Cancel(u64),
+    Renew(Answer<()>),
+    Refused(Refusal, Answer<()>),
+    Accepted,
+    /// Answered when no token is being exchanged.
+    Settle(Answer<()>),
+}
+
+/// A sign-in by a user.
+struct Attempt {
+    number: u64,
+    /// Missing if no user is needed.
+    listener: Option<Listener>,
+    /// Waits for the page to open.
+    opening: Option<Answer<Outcome<Option<Opened>>>>,
+    /// Waits for the end.
+    ending: Option<Answer<Outcome<()>>>,
+    /// The browser that waits for the end.
+    page: Option<Answer<Page>>,
+}
+
+type Flight = Pin<Box<dyn Future<Output = Result<Fetched, String>> + Send>>;
+
+pub(super) struct Task {
+    machine: Machine,
+    server: Url,
+    settings: Settings,
+    store: Arc<dyn Store>,
+    fetcher: Fetcher,
+    view: watch::Sender<View>,
+    commands: mpsc::Receiver<Command>,
+    /// For the handles of users, which keep the task alive.
+    handles: mpsc::WeakSender<Command>,
+    /// The request in flight.
+    flight: Option<Flight>,
+    attempt: Option<Attempt>,
+    attempts: u64,
+    /// The work of the machine is a renewal.
+    is_renewing: bool,
+    /// The requests that wait for it.
+    waiting: Vec<Answer<()>>,
+    signing_out: Vec<Answer<Outcome<()>>>,
+    /// Held while tokens are exchanged.
+    lock: Option<Lock>,
+    /// The reason why the credential is not stored as it is.
+    unsaved: Option<String>,
+    /// The next renewal is not tried before this time.
+    retry: Option<(Instant, Duration)>,
+    /// Spreads the renewals of several credentials.
+    jitter: u64,
+    warnings: Limited,
+}
+
+impl Task {
+    pub(super) fn new(
+        server: Url,
+        settings: Settings,
+        store: Arc<dyn Store>,
+        view: watch::Sender<View>,
+        (commands, handles): (mpsc::Receiver<Command>, mpsc::WeakSender<Command>),
+    ) -> Result<Self, HttpConfigError> {
+        let jitter: [u8; 2] = random();
+        Ok(Self {
+            machine: Machine::new(server.clone(), settings.clone(), None),
+            fetcher: Fetcher::new(&server)?,
+            server,
+            settings,
+            store,
+            view,
+            commands,
+            handles,
+            flight: None,
+            attempt: None,
+            attempts: 0,
+            is_renewing: false,
+            waiting: Vec::new(),
+            signing_out: Vec::new(),
+            lock: None,
+            unsaved: None,
+            retry: None,
+            jitter: u16::from_be_bytes(jitter).into(),
+            warnings: Limited::default(),
+        })
+    }
+
+    pub(super) async fn run(mut self) {
+        match self.store.load().await {
+            Ok(stored) => {
+                let (server, settings) = (self.server.clone(), self.settings.clone());
+                self.machine = Machine::new(server, settings, stored);
+            }
+            // It is loaded again when the server refuses a request.
+            Err(error) => self.warn("Cannot load the sign-in.", &error),
+        }
+        self.publish();
+        loop {
+            // Nothing interrupts work whose tokens would be lost.
+            let is_free = !self.machine.is_committed() || self.flight.is_none();
+            let due = self.due().filter(|_| is_free);
+            tokio::select! {
+                fetched = flown(&mut self.flight), if self.flight.is_some() => {
+                    self.flight = None;
+                    self.fetched(fetched).await;
+                }
+                command = self.commands.recv(), if is_free => match command {
+                    Some(command) => self.command(command).await,
+                    None => return,
+                },
+                arrival = arrival(&mut self.attempt), if is_free => self.arrived(arrival).await,
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    self.tick().await;
+                }
+            }
+            self.publish();
+        }
+    }
+
+    /// The time of the next check.
+    fn due(&self) -> Option<Instant> {
+        let now = now();
+        let wall = |at: u64| Instant::now() + Duration::from_secs(at.saturating_sub(now)).min(NAP);
+        let end = match self.machine.state() {
+            State::AwaitingUser { until } => Some(wall(until)),
+            State::SignedIn { .. } => None,
+            // Its work ends by itself, or nothing is to be done.
+            _ => return None,
+        };
+        let renewal = self.renew_at().map(|at| match self.retry {
+            Some((not_before, _)) => wall(at).max(not_before),
+            None => wall(at),
+        });
+        end.into_iter().chain(renewal).min()
+    }
+
+    fn renew_at(&self) -> Option<u64> {
+        let tokens = self.tokens().filter(|_| self.can_renew())?;
+        let at = tokens.renew_at(self.jitter)?;
+        Some(at.max(tokens.issued.saturating_add(RENEWAL_PAUSE)))
+    }
+
+    fn tokens(&self) -> Option<&Tokens> {
+        self.machine.credential()?.tokens.as_ref()
+    }
+
+    fn can_renew(&self) -> bool {
+        let is_alone = self.settings.grant == Grant::ClientCredentials;
+        self.tokens()
+            .is_some_and(|tokens| is_alone || tokens.refresh.is_some())
+    }
+
+    fn may_retry(&self) -> bool {
+        self.retry
+            .is_none_or(|(not_before, _)| Instant::now() >= not_before)
+    }
+
+    async fn tick(&mut self) {
+        if matches!(self.machine.state(), State::AwaitingUser { .. }) {
+            self.handle(Event::Tick).await;
+        }
+        let is_due = self.renew_at().is_some_and(|at| now() >= at);
+        if is_due && self.may_retry() && self.flight.is_none() {
+            self.renew(Event::Renew).await;
+        }
+    }
+
+    async fn command(&mut self, command: Command) {
+        match command {
+            Command::SignIn(answer) => self.sign_in(answer).await,
+            Command::SignOut(answer) => self.sign_out(answer).await,
+            Command::Callback {
+                number,
+                url,
+                answer,
+            } => {
+                let is_current = self.attempt.as_ref().is_some_and(|it| it.number == number);
+                let outcome = match is_current {
+                    true => self.callback(&url).await,
+                    false => Err(Error::Cancelled),
+                };
+                let _ = answer.send(outcome);
+            }
+            Command::Cancel(number) => {
+                if self.attempt.as_ref().is_some_and(|it| it.number == number) {
+                    self.abandon(Error::Cancelled).await;
+                }
+            }
+            Command::Renew(answer) => {
+                let is_due = self
+                    .tokens()
+                    .is_some_and(|tokens| tokens.has_expired(now()));
+                if is_due && self.can_renew() && self.may_retry() && self.flight.is_none() {
+                    self.renew(Event::Renew).await;
+                }
+                self.answer_later(answer);
+            }
+            Command::Refused(refusal, answer) => {
+                self.refused(refusal).await;
+                self.answer_later(answer);
+            }
+            Command::Accepted => self.handle(Event::Accepted).await,
+            Command::Settle(answer) => {
+                let _ = answer.send(());
+            }
+        }
+    }
+
+    /// Answers once the work for a new token has ended. A user may take longer than a request can wait.
+    fn answer_later(&mut self, answer: Answer<()>) {
+        if self.flight.is_some() && self.is_renewing {
+            self.waiting.push(answer);
+        } else {
+            // The view has to be current when the answer arrives.
+            self.publish();
+            let _ = answer.send(());
+        }
+    }
+
+    /// Ends the work that is not committed, and the attempt of a user.
+    async fn abandon(&mut self, reason: Error) {
+        self.flight = None;
+        self.is_renewing = false;
+        // The outcome is known.
+        let _ = self.machine.handle(now(), Event::Cancel);
+        self.lock = None;
+        self.release_waiting();
+        self.end_attempt(Err(reason)).await;
+    }
+
+    async fn sign_in(&mut self, answer: Answer<Outcome<Option<Opened>>>) {
+        self.abandon(Error::Cancelled).await;
+        let listener = match self.listen().await {
+            Ok(listener) => listener,
+            Err(error) => {
+                let _ = answer.send(Err(error));
+                return;
+            }
+        };
+        let redirect_uri = listener
+            .as_ref()
+            .map(|listener| listener.redirect_uri.clone());
+        let start = SignIn {
+            redirect_uri: redirect_uri.unwrap_or_default(),
+            random: random(),
+        };
+        self.attempts += 1;
+        self.attempt = Some(Attempt {
+            number: self.attempts,
+            listener,
+            opening: Some(answer),
+            ending: None,
+            page: None,
+        });
+        self.handle(Event::SignIn(start)).await;
+    }
+
+    /// Listens for the browser, if there will be one. The address of the last sign-in is preferred, since the client is
+    /// registered with it.
+    async fn listen(&mut self) -> Outcome<Option<Listener>> {
+        if self.settings.grant == Grant::ClientCredentials {
+            return Ok(None);
+        }
+        let configured = self.settings.redirect_uri.clone();
+        let client = self.machine.credential().map(|known| &known.client);
+        let registered = client.and_then(|client| client.redirect_uri.clone());
+        if let (None, Some(uri)) = (&configured, registered)
+            && let Ok(listener) = Listener::bind(Some(&uri)).await
+        {
+            return Ok(Some(listener));
+        }
+        let bound = Listener::bind(configured.as_deref()).await;
+        bound.map(Some).map_err(|error| Error::NoListener {
+            redirect_uri: configured,
+            reason: error.to_string(),
+        })
+    }
+
+    async fn sign_out(&mut self, answer: Answer<Outcome<()>>) {
+        self.abandon(Error::Cancelled).await;
+        // Another process may have renewed the tokens.
+        self.lock().await;
+        match self.store.load().await {
+            Ok(stored) if self.unsaved.is_none() => {
+                let stored = stored.map(Box::new);
+                let _ = self.machine.handle(now(), Event::Loaded(stored));
+            }
+            Ok(_) => {}
+            Err(error) => {
+                self.lock = None;
+                let reason = error.to_string();
+                let _ = answer.send(Err(Error::NotSaved { reason }));
+                return;
+            }
+        }
+        self.signing_out.push(answer);
+        self.handle(Event::SignOut).await;
+    }
+
+    /// The browser was redirected to the page.
+    async fn arrived(&mut self, Arrival { url, page }: Arrival) {
+        match self.callback(&url).await {
+            Err(error) => {
+                let _ = page.send(Page::Failed(told(&error)));
+            }
+            Ok(()) => match &mut self.attempt {
+                Some(attempt) => attempt.page = Some(page),
+                // It ended at once, and the caller knows why.
+                None => {
+                    let _ = page.send(Page::Failed("The sign-in has ended.".to_owned()));
+                }
+            },
+        }
+    }
+
+    /// Continues with the address that the browser was redirected to.
+    async fn callback(&mut self, url: &str) -> Outcome<()> {
+        let action = self.machine.handle(now(), Event::Callback(url));
+        let failed = match &action {
+            Action::Ignore(error) => return Err(error.clone()),
+            Action::Done(Err(error)) => Some(error.clone()),
+            _ => None,
+        };
+        // A renewal that has not sent its refresh token yet is replaced.
+        self.flight = None;
+        self.is_renewing = false;
+        self.carry_out(action).await;
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Has the machine renew the token.
+    async fn renew(&mut self, event: Event<'_>) {
+        self.is_renewing = true;
+        self.handle(event).await;
+        self.is_renewing &= self.flight.is_some();
+    }
+
+    async fn refused(&mut self, refusal: Refusal) {
+        let Refusal {
+            used,
+            mut challenge,
+            status,
+            address,
+        } = refusal;
+        if header(&self.machine) != used || self.machine.is_committed() {
+            // Another request has got a new token, or is about to.
+            return;
+        }
+        self.widen(address);
+        tracing::debug!(target: "switchboard::auth", server = self.name(), status = status.as_u16(), "The server refused a request.");
+        if self.flight.is_none() && self.unsaved.is_none() {
+            // Another process may have signed in.
+            match self.store.load().await {
+                Ok(stored) => self.handle_quietly(Event::Loaded(stored.map(Box::new))),
+                Err(error) => self.warn("Cannot load the sign-in.", &error),
+            }
+            let is_valid = |tokens: &Tokens| !tokens.has_expired(now());
+            if header(&self.machine) != used && self.tokens().is_some_and(is_valid) {
+                return;
+            }
+        }
+        if challenge == Challenge::default() && status == StatusCode::UNAUTHORIZED {
+            // A server of 2025-03-26 sends no challenge.
+            challenge.error = Some("invalid_token".to_owned());
+        }
+        if self.flight.is_some() || (!challenge.needs_scope() && !self.may_retry()) {
+            // The machine only notes the challenge while it works. The next request may find a new token.
+            if self.flight.is_some() {
+                self.handle(Event::Refused(challenge)).await;
+            }
+            return;
+        }
+        self.renew(Event::Refused(challenge)).await;
+    }
+
+    /// Handles an event whose outcome shows in the state.
+    fn handle_quietly(&mut self, event: Event<'_>) {
+        let _ = self.machine.handle(now(), event);
+    }
+
+    async fn lock(&mut self) -> bool {
+        if self.lock.is_some() {
+            return true;
+        }
+        match timeout(LOCK_PATIENCE, self.store.lock()).await {
+            Ok(Ok(lock)) => self.lock = Some(lock),
+            Ok(Err(error)) => self.warn("Cannot lock the sign-in.", &error),
+            Err(_) => self.warn(
+                "Cannot lock the sign-in.",
+                &"another process keeps it locked",
+            ),
+        }
+        self.lock.is_some()
+    }
+
+    /// Learns from the address of the server: one in a private network may refer to others there. A name must not lead
+    /// to this machine, and through a proxy nothing is known.
+    fn widen(&mut self, address: Option<IpAddr>) {
+        let reach = address.map(Reach::of_address);
+        if !self.fetcher.has_proxy && reach.is_some_and(|reach| reach != Reach::Public) {
+            self.machine.widen(Reach::Private);
+        }
+    }
+
+    async fn fetched(&mut self, fetched: Result<Fetched, String>) {
+        match fetched {
+            Ok(fetched) => {
+                self.widen(fetched.of_server);
+                let response = Response {
+                    status: fetched.status,
+                    challenge: fetched.challenge,
+                    body: &fetched.body,
+                };
+                self.handle(Event::Response(response)).await;
+            }
+            Err(reason) => self.handle(Event::Failed(reason)).await,
+        }
+    }
+
+    async fn handle(&mut self, event: Event<'_>) {
+        let action = self.machine.handle(now(), event);
+        self.carry_out(action).await;
+    }
+
+    async fn carry_out(&mut self, mut action: Action) {
+        loop {
+            action = match action {
+                Action::Wait | Action::Ignore(_) => break,
+                Action::Send(request) => {
+                    let reach = self.machine.reach();
+                    self.flight = Some(Box::pin(self.fetcher.fetch(request, reach)));
+                    break;
+                }
+                Action::Open { url, until } => {
+                    if self.opened(url, until) {
+                        break;
+                    }
+                    self.machine.handle(now(), Event::Cancel)
+                }
+                Action::Save => {
+                    self.save().await;
+                    self.machine.handle(now(), Event::Saved)
+                }
+                Action::Load => match self.load().await {
+                    Ok(stored) => {
+                        let stored = stored.map(Box::new);
+                        self.machine.handle(now(), Event::Loaded(stored))
+                    }
+                    Err(reason) => self.machine.handle(now(), Event::Failed(reason)),
+                },
+                Action::Done(outcome) => {
+                    self.done(outcome).await;
+                    break;
+                }
+            };
+        }
+    }
+
+    /// Loads the credential under the lock, before its refresh token is used.
+    async fn load(&mut self) -> Result<Option<Credential>, String> {
+        if !self.lock().await {
+            return Err("it cannot be locked, and another process may be using it".to_owned());
+        }
+        if self.unsaved.is_some() {
+            // The stored one is older than ours.
+            self.save().await;
+            return Ok(self.machine.credential().cloned());
+        }
+        let loaded = self.store.load().await;
+        loaded.map_err(|error| format!("cannot load it: {error}"))
+    }
+
+    /// Hands the page to the caller. Returns `false` if the caller has stopped waiting.
+    fn opened(&mut self, url: Url, until: u64) -> bool {
+        let (Some(attempt), Some(commands)) = (&mut self.attempt, self.handles.upgrade()) else {
+            return false;
+        };
+        let (ending, outcome) = oneshot::channel();
+        attempt.ending = Some(ending);
+        let opened = Opened {
+            url,
+            until,
+            number: attempt.number,
+            outcome,
+            commands,
+        };
+        let opening = attempt.opening.take();
+        opening.is_some_and(|opening| opening.send(Ok(Some(opened))).is_ok())
+    }
+
+    /// Saves the credential. One that cannot be saved is used all the same: the former one may be void already.
+    async fn save(&mut self) {
+        let Some(credential) = self.machine.credential().cloned() else {
+            return;
+        };
+        self.lock().await;
+        for attempt in 1..=SAVES {
+            match self.store.save(credential.clone()).await {
+                Ok(()) => {
+                    self.unsaved = None;
+                    return;
+                }
+                Err(error) => {
+                    tracing::error!(target: "switchboard::auth", server = self.name(), %error, attempt, "Cannot save the sign-in.");
+                    self.unsaved = Some(error.to_string());
+                }
+            }
+            sleep(SAVE_DELAY * attempt).await;
+        }
+    }
+
+    /// The work of the machine has ended.
+    async fn done(&mut self, outcome: Outcome<()>) {
+        self.lock = None;
+        if std::mem::take(&mut self.is_renewing) {
+            self.retry = match (&outcome, self.retry) {
+                (Ok(()), _) => None,
+                (Err(Error::TooManyStepUps { .. } | Error::StillRefused), retry) => retry,
+                (Err(_), last) => {
+                    let delay = last.map_or(RETRY, |(_, last)| (last * 2).min(RETRY_MAX));
+                    Some((Instant::now() + delay, delay))
+                }
+            };
+            self.release_waiting();
+            if let Err(error) = outcome {
+                self.warn("Cannot renew the sign-in.", &error);
+            }
+            return;
+        }
+        self.release_waiting();
+        let signing_out = std::mem::take(&mut self.signing_out);
+        for answer in signing_out {
+            let stored = match self.unsaved.clone() {
+                Some(reason) => Err(Error::NotSaved { reason }),
+                None => outcome.clone(),
+            };
+            let _ = answer.send(stored);
+        }
+        if outcome.is_ok() {
+            self.retry = None;
+        }
+        self.end_attempt(outcome).await;
+    }
+
+    /// Tells the user how the sign-in ended.
+    async fn end_attempt(&mut self, outcome: Outcome<()>) {
+        let Some(attempt) = self.attempt.take() else {
+            return;
+        };
+        // The next attempt may need the same port.
+        if let Some(listener) = attempt.listener {
+            listener.close().await;
+        }
+        // The view has to be current when the user continues.
+        self.publish();
+        if let Some(opening) = attempt.opening {
+            let _ = opening.send(outcome.clone().map(|()| None));
+        }
+        if let Some(page) = attempt.page {
+            let shown = match &outcome {
+                Ok(()) => Page::SignedIn,
+                Err(error) => Page::Failed(told(error)),
+            };
+            let _ = page.send(shown);
+        }
+        if let Some(ending) = attempt.ending {
+            let _ = ending.send(outcome);
+        }
+    }
+
+    /// Has requests go on that wait for a new token.
+    fn release_waiting(&mut self) {
+        // The view has to be current when they do.
+        self.publish();
+        for waiting in self.waiting.drain(..) {
+            let _ = waiting.send(());
+        }
+    }
+
+    fn publish(&self) {
+        let expires = self.tokens().and_then(|tokens| tokens.expires);
+        let new = View {
+            state: self.machine.state(),
+            token: header(&self.machine),
+            renewable_until: expires.filter(|_| self.can_renew()),
+            is_unproven: self.machine.is_unproven(),
+            is_loading: false,
+        };
+        self.view.send_if_modified(|view| {
+            let is_new = *view != new;
+            if is_new {
+                *view = new;
+            }
+            is_new
+        });
+    }
+
+    /// Servers can cause these.
+    fn warn(&self, message: &'static str, error: &dyn std::fmt::Display) {
+        let server = self.name();
+        self.warnings.report(|left_out| {
+            tracing::warn!(target: "switchboard::auth", server, %error, left_out, "{message}");
+        });
+    }
+
+    /// The server, for logs.
+    fn name(&self) -> &str {
+        self.server.host_str().unwrap_or_default()
+    }
+}
+
+/// The header with the present token.
+fn header(machine: &Machine) -> Option<HeaderValue> {
+    let text = format!("Bearer {}", machine.token()?.expose());
+    let mut header = HeaderValue::try_from(text).ok()?;
+    header.set_sensitive(true);
+    Some(header)
+}
+
+/// The text of an error, for the user's browser.
+fn told(error: &Error) -> String {
+    let said = error.said().map(|said| format!(" (“{said}”)"));
+    format!("{error}{}: {}.", said.unwrap_or_default(), error.hint())
+}
+
+/// Unpredictable bytes.
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    let provider = rustls::crypto::ring::default_provider();
+    // The random numbers of the operating system are always there.
+    let filled = provider.secure_random.fill(&mut bytes);
+    assert!(filled.is_ok(), "the operating system has no random numbers");
+    bytes
+}
+
+async fn flown(flight: &mut Option<Flight>) -> Result<Fetched, String> {
+    match flight {
+        Some(flight) => flight.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn arrival(attempt: &mut Option<Attempt>) -> Arrival {
+    match attempt
+        .as_mut()
+        .and_then(|attempt| attempt.listener.as_mut())
+    {
+        Some(listener) => listener.arrival().await,
+        None => std::future::pending().await,
+    }
+}
