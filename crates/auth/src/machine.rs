@@ -430,10 +430,10 @@ impl Machine {
             Grant::ClientCredentials => Goal::Client,
             // New tokens have the same scopes.
             Grant::AuthorizationCode if needs_scope => {
-                return match self.asks_again() && self.step_ups >= STEP_UPS {
-                    true => Err(self.too_many_step_ups()),
-                    false => Ok(Action::Wait),
-                };
+                if self.asks_again() && self.step_ups >= STEP_UPS {
+                    return Err(self.too_many_step_ups());
+                }
+                return Ok(Action::Wait);
             }
             Grant::AuthorizationCode if has_refresh => Goal::Renewal,
             Grant::AuthorizationCode => return Ok(Action::Wait),

@@ -12,9 +12,7 @@ pub(crate) use host::{Host, ROOT};
 pub(crate) use processes::{Marked, wait_gone};
 pub(crate) use record::Record;
 pub(crate) use servers::{Program, Server};
-pub(crate) use switchboard_test_support::{
-    PATIENCE, Tools, tools::workspace, until_async as until,
-};
+pub(crate) use switchboard_test_support::{PATIENCE, Tools, until_async as until};
 pub(crate) use tools::{npm, python};
 
 /// A string in the parameters of a notification; empty if it is missing.

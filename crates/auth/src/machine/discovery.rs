@@ -140,9 +140,9 @@ impl Machine {
                 self.step = Step::Server { left, found, goal };
                 return Ok(Action::Send(request));
             }
-            let missing = is_missing(response).and_then(|()| match found.is_old {
-                true => Ok(()),
-                false => Err(format!("HTTP {}", response.status)),
+            let missing = is_missing(response).and_then(|()| {
+                let has_none = Err(format!("HTTP {}", response.status));
+                if found.is_old { Ok(()) } else { has_none }
             });
             missing.map_err(|reason| Error::Unreachable {
                 document: "metadata of the authorization server",
@@ -184,10 +184,14 @@ impl Machine {
             && let Some(known) = &self.credential
             && known.issuer == found.issuer
         {
-            known.scopes.iter().for_each(|scope| add(scope));
+            for scope in &known.scopes {
+                add(scope);
+            }
         }
         if let Some(configured) = &self.settings.scopes {
-            configured.iter().for_each(|scope| add(scope));
+            for scope in configured {
+                add(scope);
+            }
         }
         let configured = self.settings.scopes.as_ref();
         let configured = configured.filter(|_| !self.challenge.needs_scope());

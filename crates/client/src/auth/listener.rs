@@ -16,7 +16,7 @@ const REQUEST_BYTES: usize = 16 * 1024;
 /// The time limit for a request to arrive.
 const ARRIVAL: Duration = Duration::from_secs(10);
 /// The time limit for its result.
-const RESULT: Duration = Duration::from_secs(60);
+const RESULT: Duration = Duration::from_mins(1);
 /// The most requests at the same time. Browsers open connections in advance.
 const CONNECTIONS: usize = 32;
 
@@ -62,14 +62,13 @@ impl Listener {
             });
         };
         let listener = TcpListener::bind((&*host, url.port().unwrap_or(0))).await?;
-        let redirect_uri = match url.port() {
-            Some(_) => wanted,
-            // Authorization servers accept any port of a loopback address (RFC 8252).
-            None => {
-                // It is a URL with a host, so that this does not fail.
-                let _ = url.set_port(Some(listener.local_addr()?.port()));
-                url.to_string()
-            }
+        let redirect_uri = if url.port().is_some() {
+            wanted
+        } else {
+            // Authorization servers accept any port of a loopback address (RFC 8252). It is a URL with a host, so
+            // that this does not fail.
+            let _ = url.set_port(Some(listener.local_addr()?.port()));
+            url.to_string()
         };
         let path = url.path().to_owned();
         let (arrive, arrivals) = mpsc::channel(CONNECTIONS);

@@ -224,9 +224,10 @@ impl Task {
                 answer,
             } => {
                 let is_current = self.attempt.as_ref().is_some_and(|it| it.number == number);
-                let outcome = match is_current {
-                    true => self.callback(&url).await,
-                    false => Err(Error::Cancelled),
+                let outcome = if is_current {
+                    self.callback(&url).await
+                } else {
+                    Err(Error::Cancelled)
                 };
                 let _ = answer.send(outcome);
             }

@@ -146,9 +146,10 @@ async fn answer(incoming: Incoming, base: String, book: Arc<Mutex<Book>>) {
         "/authorize" => {
             let asked = parameters(query.as_bytes());
             let mut back: Url = asked["redirect_uri"].parse().unwrap();
-            let result = match book.lock().denies {
-                true => ("error", "access_denied"),
-                false => ("code", "c0de"),
+            let result = if book.lock().denies {
+                ("error", "access_denied")
+            } else {
+                ("code", "c0de")
             };
             let state = ("state", &*asked["state"]);
             back.query_pairs_mut().extend_pairs([result, state]);
@@ -162,19 +163,16 @@ async fn answer(incoming: Incoming, base: String, book: Arc<Mutex<Book>>) {
 
 fn token(form: &BTreeMap<String, String>, book: &mut Book) -> (u16, String, Value) {
     let invalid = (400, String::new(), json!({ "error": "invalid_grant" }));
-    match &*form["grant_type"] {
-        "authorization_code" => {}
-        _ => {
-            let refresh = &form["refresh_token"];
-            if !book.used.insert(refresh.clone()) {
-                book.reused.push(refresh.clone());
-                return invalid;
-            }
-            if !book.refresh.contains(refresh) {
-                return invalid;
-            }
-            book.renewals += 1;
+    if form["grant_type"] != "authorization_code" {
+        let refresh = &form["refresh_token"];
+        if !book.used.insert(refresh.clone()) {
+            book.reused.push(refresh.clone());
+            return invalid;
         }
+        if !book.refresh.contains(refresh) {
+            return invalid;
+        }
+        book.renewals += 1;
     }
     book.issued += 1;
     let (access, refresh) = (
