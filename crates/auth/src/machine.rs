@@ -194,11 +194,7 @@ enum Step {
         found: Found,
         goal: Goal,
     },
-    Registration {
-        found: Found,
-        server: ServerMetadata,
-        sign_in: Pending,
-    },
+    Registration(Registration),
     Exchange(Credential),
     /// The stored credential is loaded before the refresh token is used: another process may have used it.
     Reload {
@@ -214,6 +210,16 @@ enum Step {
     Save(Credential),
     /// The tokens are saved as gone.
     Forget(Result<(), Error>),
+}
+
+/// A registration in flight.
+#[derive(Debug)]
+struct Registration {
+    found: Found,
+    server: ServerMetadata,
+    sign_in: Pending,
+    /// It names the scopes that will be asked for.
+    names_scopes: bool,
 }
 
 /// The purpose of a discovery.
@@ -330,7 +336,7 @@ impl Machine {
     pub fn state(&self) -> State {
         match &self.step {
             Step::Probe(_) | Step::Resource { .. } | Step::Server { .. } => State::Discovering,
-            Step::Registration { .. } => State::Registering,
+            Step::Registration(_) => State::Registering,
             Step::Exchange(_) | Step::Save(_) => State::Exchanging,
             Step::Refresh { .. } | Step::Reload { .. } => State::Refreshing,
             Step::Rest | Step::Revocation { .. } | Step::Forget(_) => self.resting(),
@@ -344,7 +350,7 @@ impl Machine {
             | Step::Probe(_)
             | Step::Resource { .. }
             | Step::Server { .. }
-            | Step::Registration { .. } => false,
+            | Step::Registration(_) => false,
             Step::Exchange(_)
             | Step::Reload { .. }
             | Step::Refresh { .. }
@@ -498,11 +504,7 @@ impl Machine {
             Step::Server { left, found, goal } => {
                 self.found_server(now, response, left, found, goal)
             }
-            Step::Registration {
-                found,
-                server,
-                sign_in,
-            } => self.registered(now, response, &found, &server, sign_in),
+            Step::Registration(registration) => self.registered(now, response, registration),
             Step::Exchange(credential) => self.exchanged(now, response, credential),
             Step::Refresh { retried } => self.refreshed(now, response, retried),
             Step::Revocation { left } => Ok(self.revoke(left)),
@@ -526,7 +528,7 @@ impl Machine {
             } => return self.reload(),
             Step::Resource { .. } => "metadata of the server",
             Step::Server { .. } => "metadata of the authorization server",
-            Step::Registration { .. } => "registration of the client",
+            Step::Registration(_) => "registration of the client",
             Step::Exchange(_) | Step::Refresh { .. } => "token",
             Step::Reload { .. } => "stored sign-in",
             Step::Revocation { left } => return Ok(self.revoke(left)),

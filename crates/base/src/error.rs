@@ -69,6 +69,13 @@ pub enum Error {
         /// Time until a retry makes sense.
         retry_after: Option<Duration>,
     },
+    /// A user has to sign in to the server.
+    NeedsSignIn {
+        /// The server.
+        server: Arc<str>,
+        /// The cause, if it is known.
+        reason: Option<Reason>,
+    },
     /// The server is disabled.
     Disabled {
         /// The server.
@@ -317,6 +324,9 @@ impl Error {
             Self::Refused(error) | Self::Memory(error) => error.parts().1?,
             Self::Initializing { reason, .. } => reason.as_ref().and_then(Reason::hint)?.into(),
             Self::InitializationFailed { action, .. } => action.as_deref()?.into(),
+            Self::NeedsSignIn { server, .. } => {
+                format!("sign in with `switchboard login {}`", shell_word(server)).into()
+            }
             Self::Disabled { server } => {
                 format!("enable it with `switchboard enable {}`", shell_word(server)).into()
             }
@@ -369,6 +379,7 @@ impl Error {
             }
             Self::Initializing { .. }
             | Self::InitializationFailed { .. }
+            | Self::NeedsSignIn { .. }
             | Self::Disabled { .. }
             | Self::NoProject { .. }
             | Self::NotConnected { .. }
@@ -471,6 +482,19 @@ impl Error {
                 };
                 let next = retry_after.map_or_else(|| ("permanent", Raw::from(true)), retry);
                 let data = Raw::object([("part", Raw::string(server)), next]);
+                (codes::INITIALIZATION_FAILED, message, Some(data))
+            }
+            Self::NeedsSignIn { server, reason } => {
+                let mut message = format!("server `{server}` needs a sign-in");
+                if let Some(reason) = reason {
+                    let reason = reader.reason_for(reason, &in_logs(server));
+                    message = format!("{message}: {reason}");
+                }
+                let data = [
+                    ("part", Raw::string(server)),
+                    ("permanent", Raw::from(true)),
+                ];
+                let data = Raw::object(data);
                 (codes::INITIALIZATION_FAILED, message, Some(data))
             }
             Self::NoProject { server, .. } => {

@@ -149,19 +149,22 @@ pub enum ServerState {
     Retrying,
     /// Failed too often, or in a way that only a person can fix.
     Parked,
+    /// A user has to sign in to it.
+    NeedsSignIn,
     /// Being stopped.
     Stopping,
 }
 
 impl ServerState {
     /// All states.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Disabled,
         Self::Idle,
         Self::Starting,
         Self::Ready,
         Self::Retrying,
         Self::Parked,
+        Self::NeedsSignIn,
         Self::Stopping,
     ];
 
@@ -174,6 +177,7 @@ impl ServerState {
             Self::Ready => "ready",
             Self::Retrying => "retrying",
             Self::Parked => "parked",
+            Self::NeedsSignIn => "needs sign-in",
             Self::Stopping => "stopping",
         }
     }
@@ -198,10 +202,10 @@ impl Health {
             ServerState::Starting | ServerState::Retrying | ServerState::Stopping => {
                 PartState::Initializing
             }
-            ServerState::Parked => PartState::Error {
+            ServerState::Parked | ServerState::NeedsSignIn => PartState::Error {
                 message: match &self.reason {
                     Some(reason) => reason.to_string().into(),
-                    None => "parked".into(),
+                    None => self.state.as_str().into(),
                 },
             },
         }

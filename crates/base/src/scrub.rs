@@ -23,6 +23,8 @@ const BRIEF_BYTES: usize = 1_024;
 pub enum Owner<'a> {
     /// A server.
     Server(&'a str),
+    /// The sign-in to a server.
+    SignIn(&'a str),
     /// The model for sampling.
     Provider,
     /// The webhook.
@@ -33,6 +35,7 @@ pub enum Owner<'a> {
 pub fn register(owner: Owner<'_>, secrets: &[Secret]) -> Result<(), TooMany> {
     let owner = match owner {
         Owner::Server(name) => format!("server {name}"),
+        Owner::SignIn(name) => format!("sign-in {name}"),
         Owner::Provider => "provider".to_owned(),
         Owner::Webhook => "webhook".to_owned(),
     };

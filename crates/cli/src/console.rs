@@ -43,7 +43,7 @@ const BROWSERS: &str =
     "open the link in Chromium, Chrome, Edge or Firefox (or use `switchboard approvals`)";
 
 /// The program that opens a file or an address on this system.
-const OPENER: &str = if cfg!(target_os = "macos") {
+pub(super) const OPENER: &str = if cfg!(target_os = "macos") {
     "open"
 } else {
     "xdg-open"

@@ -8,6 +8,7 @@ use std::{
     io::{self, IsTerminal as _, Read as _},
     os::unix::process::CommandExt as _,
     process::{Child, ChildStderr, Command, Stdio},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -74,7 +75,21 @@ pub(super) fn learn(home: &Home, place: &Place, names: &[String]) -> Result<(), 
     watched
 }
 
-/// Waits for a server that the gateway was just asked to restart.
+/// Does something with the running gateway. Without one, starts a gateway for as long as that takes.
+pub(super) fn with_gateway<T>(
+    home: &Home,
+    place: &Place,
+    work: impl FnOnce(&Arc<Link>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut host = None;
+    let done = reach(home, place, &mut host).and_then(|link| work(&Arc::new(link)));
+    if let Some(host) = host {
+        host.leave(home);
+    }
+    done
+}
+
+/// Waits for a server that the gateway was just asked to start.
 pub(super) fn restarted(home: &Home, link: &Link, name: &String) -> Result<(), Error> {
     watch(link, &config(home), &mut vec![name], Instant::now())
 }
@@ -187,6 +202,8 @@ enum Outcome {
     Held,
     /// It needs the directory of a client.
     OnDemand,
+    /// The user has to sign in to it.
+    NeedsSignIn,
     Learnt {
         tools: u64,
         /// Tools and other definitions that are held for approval.
@@ -249,6 +266,9 @@ fn look(link: &Link, config: &Config, listed: &Server) -> Result<Option<Outcome>
     if matches!(&*listed.health.state, "starting" | "stopping") && listed.health.reason.is_none() {
         return Ok(None);
     }
+    if listed.health.state == "needs sign-in" {
+        return Ok(Some(Outcome::NeedsSignIn));
+    }
     let name = &listed.name;
     // Its offers may have become known since the list was made.
     let ServerDetail { server, offers } = link.get(&format!(
@@ -302,6 +322,12 @@ impl Outcome {
                 print::say(&format!(
                     "`{name}` starts when a client that works in a project directory uses it; its tools are listed then"
                 ));
+                true
+            }
+            Self::NeedsSignIn => {
+                print::say(&format!("`{name}` needs a sign-in"));
+                let name = shell_word(name);
+                print::hint(&format!("sign in with `switchboard login {name}`"));
                 true
             }
             Self::Learnt {
@@ -504,7 +530,9 @@ mod tests {
         let told: Vec<_> = told
             .into_iter()
             .map(|(name, outcome)| match outcome {
-                Outcome::Off | Outcome::Held | Outcome::OnDemand => format!("{name} off"),
+                Outcome::Off | Outcome::Held | Outcome::OnDemand | Outcome::NeedsSignIn => {
+                    format!("{name} off")
+                }
                 Outcome::Learnt { tools, .. } => format!("{name} {tools}"),
                 Outcome::Failed { reason, action } => format!("{name} {reason} {action:?}"),
             })

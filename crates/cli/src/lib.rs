@@ -11,6 +11,7 @@ pub mod describe;
 pub mod doctor;
 pub mod import;
 pub mod list;
+pub mod login;
 pub mod logs;
 #[cfg(feature = "memory")]
 pub mod memory;

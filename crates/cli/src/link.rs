@@ -119,7 +119,6 @@ impl Link {
     }
 
     /// Like [`Link::post`], without a time limit: the gateway has its own. Returns the response verbatim.
-    #[cfg(feature = "memory")]
     pub(crate) fn post_and_wait(&self, path: &str, body: &str) -> Result<String, Error> {
         self.ask("POST", path, Some(body), None)?.text()
     }

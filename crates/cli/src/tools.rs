@@ -56,7 +56,9 @@ pub fn run(home: &Home, args: &Tools) -> Result<(), Error> {
             .read()
             .map_err(|error| Error::new(format!("cannot parse the gateway's response: {error}")))?;
         let missing = missing(&link, &answer.starting)?;
-        let is_on_the_way = missing.iter().any(|server| server.health.state != "parked");
+        let is_on_the_way = missing
+            .iter()
+            .any(|server| !matches!(&*server.health.state, "parked" | "needs sign-in"));
         if !is_on_the_way || Instant::now() >= until {
             break (value, answer, missing);
         }

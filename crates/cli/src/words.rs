@@ -39,9 +39,12 @@ pub(super) fn needs_user(server: &Server) -> bool {
         || (health.state == "starting" && health.reason.is_some())
 }
 
-/// Tests if a server failed.
+/// Tests if a server failed, or waits for the user.
 pub(super) fn is_down(server: &Server) -> bool {
-    matches!(&*server.health.state, "parked" | "retrying")
+    matches!(
+        &*server.health.state,
+        "parked" | "retrying" | "needs sign-in"
+    )
 }
 
 /// The callers of an instance.
@@ -63,7 +66,7 @@ pub(super) fn colour_of(state: &str) -> Option<Colour> {
     match state {
         "ready" => Some(Colour::Green),
         "parked" => Some(Colour::Red),
-        "retrying" => Some(Colour::Yellow),
+        "retrying" | "needs sign-in" => Some(Colour::Yellow),
         "starting" | "stopping" => Some(Colour::Cyan),
         "disabled" => Some(Colour::Dim),
         _ => None,

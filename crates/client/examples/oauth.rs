@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = env::args().nth(1).ok_or("name the URL of a server")?;
     // Implement `auth::Store` to keep the user signed in.
     let oauth = OAuth::start(&url, Settings::new("example"), InMemory::default())?;
-    if let Some(opened) = oauth.sign_in().await? {
+    if let Some(mut opened) = oauth.sign_in().await? {
         println!("Open {} in a browser.", opened.url());
         opened.finish().await?;
     }

@@ -237,6 +237,16 @@ impl Home {
         self.data.join("secrets")
     }
 
+    /// `vault/`, the encrypted secrets.
+    pub fn vault(&self) -> PathBuf {
+        self.data.join("vault")
+    }
+
+    /// `vault.key`, the key of the vault, unless it is in the environment.
+    pub fn vault_key(&self) -> PathBuf {
+        self.data.join("vault.key")
+    }
+
     /// `seal.key`, the key for signed tokens that stay valid after a restart.
     pub fn seal_key(&self) -> PathBuf {
         self.data.join("seal.key")

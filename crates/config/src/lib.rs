@@ -65,10 +65,10 @@ pub use filter::ToolFilter;
 pub use home::{Home, HomeError};
 pub use load::{ConfigError, open_trusted, parse, read_trusted};
 pub use model::{
-    Approvals, Argument, Auth, Budget, CommandLine, Config, Container, Embeddings, Guard, Inherit,
-    McpAuth, Memory, MemoryTools, Notify, Override, Overrides, Prices, Profile, Provider,
-    ProviderKind, Remote, RemoteKind, Results, Route, Sampling, Search, Server, Sessions, Shutdown,
-    Start, ToolPattern, Transport, Trust, View, Webhook,
+    Approvals, Argument, Auth, Budget, CommandLine, Config, Container, Embeddings, Grant, Guard,
+    Inherit, McpAuth, Memory, MemoryTools, Notify, OAuth, Override, Overrides, Prices, Profile,
+    Provider, ProviderKind, Remote, RemoteKind, ResourceParameter, Results, Route, Sampling,
+    Search, Server, Sessions, Shutdown, Start, ToolPattern, Transport, Trust, View, Webhook,
 };
 pub use name::NameError;
 pub use network::Network;

@@ -5,12 +5,14 @@
 //! keys may be secrets, so it shows only their names or number.
 
 mod asking;
+mod oauth;
 mod overrides;
 mod profile;
 
 pub use asking::{
     Approvals, Budget, Guard, Notify, Prices, Provider, ProviderKind, Route, Sampling, Webhook,
 };
+pub use oauth::{Grant, OAuth, ResourceParameter};
 pub use overrides::{Argument, Override, Overrides};
 pub use profile::{Profile, ToolPattern};
 
@@ -502,9 +504,17 @@ pub struct Remote {
     pub headers: BTreeMap<String, String>,
     /// The transport at the address.
     pub kind: RemoteKind,
+    /// The sign-in.
+    pub oauth: OAuth,
 }
 
 impl Remote {
+    /// Tests if its headers authenticate the gateway, so that there is no sign-in.
+    pub fn has_authorization(&self) -> bool {
+        let mut names = self.headers.keys();
+        names.any(|name| name.eq_ignore_ascii_case("authorization"))
+    }
+
     /// The host and port that HTTP clients connect to, if a person could misread the address: it has a
     /// user name before an `@`, or an unusual spelling of the host.
     pub fn disguised_host(&self) -> Option<String> {
@@ -528,6 +538,7 @@ impl fmt::Debug for Remote {
             .field("url", &Url(&self.url))
             .field("headers", &Names(&self.headers))
             .field("kind", &self.kind)
+            .field("oauth", &self.oauth)
             .finish()
     }
 }
@@ -648,6 +659,7 @@ mod tests {
                 url: url.to_owned(),
                 headers: BTreeMap::new(),
                 kind: RemoteKind::Auto,
+                oauth: OAuth::default(),
             };
             assert_eq!(remote.disguised_host().as_deref(), expected, "{url}");
         }
@@ -673,6 +685,10 @@ mod tests {
                     url: "https://me:s3cret@example.com/s3cret/mcp?key=s3cret".to_owned(),
                     headers: secrets.clone(),
                     kind: RemoteKind::Auto,
+                    oauth: OAuth {
+                        client_secret: Some("s3cret".to_owned()),
+                        ..OAuth::default()
+                    },
                 }))
             ),
             format!(

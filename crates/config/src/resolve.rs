@@ -15,7 +15,9 @@ use switchboard_files::{Access, Links, open, read_open};
 use switchboard_redact::{self as redact, Secret, Source};
 use switchboard_text::percent;
 
-use crate::model::{CommandLine, Container, Provider, Remote, Server, Transport, Webhook};
+use crate::model::{
+    CommandLine, Container, OAuth, Provider, Remote, ResourceParameter, Server, Transport, Webhook,
+};
 use crate::reference::{Piece, Placeholder, pieces};
 use crate::script;
 use crate::secret::is_pasted_value;
@@ -360,6 +362,7 @@ impl<'a> Resolver<'a> {
                 url: self.resolve("url", &remote.url, Reader::Remote)?,
                 headers: self.map("headers", &remote.headers, Reader::Remote)?,
                 kind: remote.kind,
+                oauth: self.oauth(&remote.oauth)?,
             }),
             Transport::Container(container) => Transport::Container(Container {
                 image: self.text("image", &container.image)?,
@@ -372,6 +375,46 @@ impl<'a> Resolver<'a> {
                 ..container.clone()
             }),
             Transport::BuiltIn => Transport::BuiltIn,
+        })
+    }
+
+    fn oauth(&self, oauth: &OAuth) -> Result<OAuth, ResolveError> {
+        // Destructured, so that a new field has to be considered here.
+        let OAuth {
+            client_id,
+            client_secret,
+            issuer,
+            client_metadata_url,
+            redirect_uri,
+            scopes,
+            resource,
+            grant,
+        } = oauth;
+        let resolve = |field: &str, text: &Option<String>| {
+            let text = text.as_deref();
+            text.map(|text| self.resolve(&format!("oauth.{field}"), text, Reader::Remote))
+                .transpose()
+        };
+        let client_secret = resolve("clientSecret", client_secret)?;
+        if let Some(secret) = &client_secret {
+            self.add(redact::variable("clientSecret", secret));
+        }
+        Ok(OAuth {
+            client_id: resolve("clientId", client_id)?,
+            client_secret,
+            issuer: resolve("issuer", issuer)?,
+            client_metadata_url: resolve("clientMetadataUrl", client_metadata_url)?,
+            redirect_uri: resolve("redirectUri", redirect_uri)?,
+            scopes: scopes.clone(),
+            resource: match resource {
+                ResourceParameter::Fixed(text) => ResourceParameter::Fixed(self.resolve(
+                    "oauth.resource",
+                    text,
+                    Reader::Remote,
+                )?),
+                ResourceParameter::Published | ResourceParameter::Omitted => resource.clone(),
+            },
+            grant: *grant,
         })
     }
 

@@ -310,6 +310,8 @@ fn placed(server: &Server) -> Vec<(Place<'_>, &str)> {
             placed.push((Place::Address, remote.url.as_str()));
             let headers = remote.headers.iter();
             placed.extend(headers.map(|(name, text)| (Place::Header(name), text.as_str())));
+            let secret = remote.oauth.client_secret.as_deref();
+            placed.extend(secret.map(|text| (Place::Variable("clientSecret"), text)));
             return placed;
         }
         Transport::BuiltIn => return placed,

@@ -1,5 +1,6 @@
 //! Converts an entry of `mcpServers` to a [`Server`], including the spellings of other programs.
 
+mod oauth;
 mod overrides;
 
 use std::time::Duration;
@@ -19,12 +20,13 @@ use crate::reference::Placeholder;
 use crate::share::Share;
 
 /// Keys that apply only to some kinds of servers.
-const COMPANIONS: [(&str, &[Way]); 6] = [
+const COMPANIONS: [(&str, &[Way]); 7] = [
     ("args", &[Way::Command, Way::Container]),
     ("env", &[Way::Command, Way::Container]),
     ("inheritEnv", &[Way::Command]),
     ("cwd", &[Way::Command]),
     ("headers", &[Way::Remote]),
+    ("oauth", &[Way::Remote]),
     ("isolation", &[Way::Container]),
 ];
 
@@ -273,9 +275,11 @@ fn remote(
             problems.add(header.node.start, "a header's value must be a single line");
         }
     }
+    let headers = block.map("headers").unwrap_or_default();
     Some(Remote {
         url: url.to_owned(),
-        headers: block.map("headers").unwrap_or_default(),
+        oauth: oauth::read(block, &headers, problems),
+        headers,
         kind,
     })
 }

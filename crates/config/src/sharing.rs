@@ -249,6 +249,7 @@ impl Server {
             Transport::Remote(remote) => {
                 texts.push(&remote.url);
                 texts.extend(remote.headers.values().map(String::as_str));
+                texts.extend(remote.oauth.texts());
             }
             Transport::Container(container) => {
                 texts.push(&container.image);

@@ -16,7 +16,7 @@ const SHAPES = {
 
 const MARKS = {
   __proto__: null,
-  ready: ["full", "good"], idle: ["ring", "calm"], starting: ["half", "busy"], retrying: ["triangle", "warn"], parked: ["square", "bad"], disabled: ["dash", "calm"], stopping: ["half", "calm"],
+  ready: ["full", "good"], idle: ["ring", "calm"], starting: ["half", "busy"], retrying: ["triangle", "warn"], parked: ["square", "bad"], "needs sign-in": ["triangle", "warn"], disabled: ["dash", "calm"], stopping: ["half", "calm"],
   initializing: ["half", "busy"], loading: ["half", "busy"], filling: ["half", "busy"], off: ["dash", "calm"], error: ["square", "bad"],
   ok: ["tick", "good"], tool_error: ["cross", "bad"], cancelled: ["dash", "calm"], timeout: ["clock", "warn"],
   pending: ["half", "busy"], orphaned: ["triangle", "warn"], generating: ["half", "busy"], reviewing: ["half", "busy"],

@@ -16,7 +16,7 @@ const MOST_CLOSED = 200;
 // The interval for reading values that no event reports.
 const AGAIN_MS = 15_000;
 const WAITS = [["within 5 s", 5, "5 s"], ["within 15 s", 15, "15 s"], ["within 30 s", 30, "30 s"], ["within a minute", 60, "1 min"], ["within 5 minutes", 300, "5 min"], ["later", Infinity, "later"]];
-const TROUBLE = new Set(["parked", "retrying"]);
+const TROUBLE = new Set(["parked", "needs sign-in", "retrying"]);
 
 export function open() {
   const tiles = h("dl", { class: "tiles" });
@@ -59,7 +59,7 @@ export function open() {
       ["Pending requests", state.queue === "reading" || state.queue === "failed" ? (waitingCount() ? `${number(waitingCount())} or more` : "–") : number(waitingCount()), waitingCount() ? "warn" : null, "#approvals"],
       ["Calls in the last minute", state.callsLoaded ? number(lastMinute.length) : "–", null, "#activity"],
       ["Errors in the last minute", state.callsLoaded ? number(failed.length) : "–", failed.length ? "bad" : null, "#activity"],
-      ["Servers", number(status.servers.length), has("parked") ? "bad" : has("retrying") ? "warn" : null, "#servers", stateCount(status.servers)],
+      ["Servers", number(status.servers.length), has("parked") ? "bad" : has("needs sign-in", "retrying") ? "warn" : null, "#servers", stateCount(status.servers)],
       ["Tools", number(status.tools), null, "#tools"],
       ["Held", number(held), held ? "warn" : null, "#tools"],
       ["Clients", number(status.clients), null, "#access"],

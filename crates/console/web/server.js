@@ -81,7 +81,7 @@ function facts(server, held) {
     ["Calls", together(`${number(server.calls)} so far, ${number(server.errors)} failed, ${number(server.inFlight)} in flight, ${number(server.queued)} queued`)],
   ];
   return [
-    server.reason || server.action ? h("div", { class: "callout", "data-tone": server.state === "parked" ? "bad" : server.state === "retrying" ? "warn" : null },
+    server.reason || server.action ? h("div", { class: "callout", "data-tone": server.state === "parked" ? "bad" : server.state === "retrying" || server.state === "needs sign-in" ? "warn" : null },
       server.reason ? h("p", null, h("strong", null, "Reason: "), prose(server.reason)) : null,
       server.action ? h("p", null, h("strong", null, "What you can do: "), prose(server.action)) : null,
       server.nextTry ? h("p", null, h("strong", null, "Next try: "), inTime(server.nextTry)) : null) : null,

@@ -68,9 +68,35 @@ export function actions(server) {
   const named = (verb) => ({ "data-key": verb, class: "small", "aria-label": `${verb} ${server.name}` });
   if (!server.enabled) return button("Enable", () => act(server, "enable"), named("Enable"));
   return [
+    server.state === "needs sign-in" ? button("Sign in", () => signIn(server.name), named("Sign in")) : null,
     button("Restart", () => act(server, "restart"), named("Restart")),
     button("Disable", () => act(server, "disable"), named("Disable")),
   ];
+}
+
+// Opens the page of the server's provider in a new tab, and waits until the user has finished there.
+async function signIn(name) {
+  // Opened before anything is awaited: later, the browser would block it.
+  const tab = window.open("", "_blank");
+  if (tab) tab.opener = null;
+  let opened = false;
+  try {
+    const { url } = await post(path("servers", name, "login"));
+    if (!url) tab?.close();
+    else if (!/^https?:/.test(url)) throw new Error(`The page of ${name} has an address that is not of the web.`);
+    else if (!tab) throw new Error(`Your browser blocked the page. Allow pop-ups here, or run \`switchboard login ${name}\`.`);
+    else {
+      opened = true;
+      tab.location.replace(url);
+      notice(`Sign in to ${name} in the new tab.`);
+    }
+    while (url && !(await get(path("servers", name, "login"))).isDone);
+    notice(`You are signed in to ${name}.`, "good");
+  } catch (error) {
+    // The page of the provider may say more.
+    if (!opened) tab?.close();
+    notice(error.message, "bad");
+  }
 }
 
 const DONE = { __proto__: null, restart: "is restarting", enable: "is enabled", disable: "is disabled" };

@@ -70,7 +70,7 @@ export function lasting(ms) {
   return `${Math.round(seconds / 86_400)} days`;
 }
 
-const STATES = ["ready", "idle", "starting", "stopping", "retrying", "parked", "disabled"];
+const STATES = ["ready", "idle", "starting", "stopping", "retrying", "needs sign-in", "parked", "disabled"];
 
 // "15 servers: 7 ready, 6 idle, 2 parked", as on the command line.
 export function serverCount(servers) {

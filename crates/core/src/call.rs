@@ -17,6 +17,7 @@ mod record;
 pub(crate) mod resumable;
 mod rounds;
 pub(crate) mod server_requests;
+mod sign_in;
 mod unasked_answers;
 
 use std::{
@@ -187,7 +188,13 @@ async fn walk(
     loop {
         let (live, place) = match context.arrive(rounds.since, lost.take()).await {
             Ok(found) => found,
-            Err(failure) => return record.finish(Err(failure)),
+            // Boxed, like every path that few calls take.
+            Err(failure) => {
+                match Box::pin(context.overcome(&mut rounds, failure, &mut record)).await {
+                    Ok(()) => continue,
+                    Err(result) => return record.finish(result),
+                }
+            }
         };
         let mut params = rounds.params();
         // The client receives the server's questions as the result of its request.
@@ -227,14 +234,9 @@ async fn walk(
             in_flight.accompany(&context).await
         };
         record = in_flight.into_record();
-        let is_modern = outgoing.guest.era() == Era::Modern && live.era() == Era::Modern;
-        let asks = is_modern && ended.as_ref().is_ok_and(InputRequired::may_be_in);
-        let wants_person = match &ended {
-            Ok(result) if asks => match rounds::wants_person(&context, result) {
-                Ok(wants) => wants,
-                Err(failure) => return record.finish(Err(failure)),
-            },
-            _ => false,
+        let (asks, wants_person) = match context.asks(&live, &ended) {
+            Ok(found) => found,
+            Err(failure) => return record.finish(Err(failure)),
         };
         let result = match ended {
             // The server was lost before it received the request: send it to the next connection.
@@ -242,13 +244,10 @@ async fn walk(
                 lost = Some(live);
                 continue;
             }
-            Err(RequestError {
-                failure: Error::Answered(error),
-                ..
-            }) if error.code == code::URL_ELICITATION_REQUIRED => {
-                match Box::pin(context.open(&mut rounds, error, &mut record)).await {
-                    Some(failure) => Err(failure),
-                    None => continue,
+            Err(RequestError { failure, .. }) => {
+                match Box::pin(context.overcome(&mut rounds, failure, &mut record)).await {
+                    Ok(()) => continue,
+                    Err(result) => return record.finish(result),
                 }
             }
             Ok(result)
@@ -331,6 +330,17 @@ fn offer_roots(instance: &Instance, caller: &Caller, outgoing: &UpstreamRequest<
 }
 
 impl CallContext<'_> {
+    /// Tests if a server of 2026-07-28 asks a client of that revision for input, and if a person has to give it.
+    fn asks(&self, live: &Live, ended: &Result<Raw, RequestError>) -> Result<(bool, bool), Error> {
+        let is_modern = self.outgoing.guest.era() == Era::Modern && live.era() == Era::Modern;
+        match ended {
+            Ok(result) if is_modern && InputRequired::may_be_in(result) => {
+                Ok((true, rounds::wants_person(self, result)?))
+            }
+            _ => Ok((false, false)),
+        }
+    }
+
     /// The parameters that are sent on this connection: in its revision, and without answers that
     /// the client must not give.
     async fn sent(
@@ -667,9 +677,16 @@ impl CallContext<'_> {
                 let info = || self.info();
                 Ok(translate::result(result, of, live.revision(), client, info))
             }
-            Err(Error::Answered(error))
-                if error.code == code::URL_ELICITATION_REQUIRED && client.era() == Era::Modern =>
-            {
+            Err(Error::Answered(error)) => self.refused(error),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// The server's error, translated to the client's revision.
+    fn refused(&self, error: client::ErrorObject) -> Result<Raw, Error> {
+        let (of, era) = (&*self.outgoing.method, self.outgoing.guest.era());
+        if error.code == code::URL_ELICITATION_REQUIRED {
+            if era == Era::Modern {
                 let Some(elicitations) = rounds::addresses(&error, &self.capabilities()) else {
                     let message = format!(
                         "the server asks the user to open a URL, which this client does not support: {}",
@@ -677,20 +694,15 @@ impl CallContext<'_> {
                     );
                     return Err(Error::invalid_params(message));
                 };
-                self.park_again(elicitations)
+                return self.park_again(elicitations);
             }
-            Err(Error::Answered(error)) => {
-                if error.code == code::URL_ELICITATION_REQUIRED
-                    && let Some(backchannel) = self.outgoing.backchannel
-                {
-                    for address in human::addresses(&error) {
-                        backchannel.asked_for(&self.upstream.name, Some(&address));
-                    }
+            if let Some(backchannel) = self.outgoing.backchannel {
+                for address in human::addresses(&error) {
+                    backchannel.asked_for(&self.upstream.name, Some(&address));
                 }
-                Err(Error::Answered(translate::error(error, of, client.era())))
             }
-            Err(failure) => Err(failure),
         }
+        Err(Error::Answered(translate::error(error, of, era)))
     }
 }
 
@@ -735,6 +747,15 @@ fn outcome(upstream: &Upstream, result: Result<Raw, client::Error>) -> Result<Ra
             // An error of the built-in memory server is an error of the gateway.
             client::Error::Server(error) if memory::is_built_in(&upstream.settings()) => {
                 Error::of_memory(error)
+            }
+            client::Error::Call(CallError::RequestFailed(failure))
+                if upstream.lacks_sign_in(&failure) =>
+            {
+                let error = client::Error::Call(CallError::RequestFailed(failure));
+                Error::NeedsSignIn {
+                    server: Arc::clone(&upstream.name),
+                    reason: Some(Reason::of(&error)),
+                }
             }
             error => Error::of(&upstream.name, error),
         };

@@ -21,6 +21,7 @@ use switchboard_outbound::{
     logs::Logs,
     memory::{self, Host},
     model::Models,
+    sign_in::SignIns,
     start_throttle::{AFTER_FIRST_ANSWERS, StartThrottle},
     supervisor::until_deserted,
 };
@@ -94,6 +95,7 @@ impl Gateway {
             feedback,
         );
         let deps = Arc::new(Deps {
+            sign_ins: SignIns::new(&home, &environment),
             environment: Arc::new(environment),
             containment,
             logs,

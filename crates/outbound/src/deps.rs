@@ -22,6 +22,7 @@ use crate::{
     logs::Logs,
     memory::Host,
     questions::{Questions, UnderWay},
+    sign_in::SignIns,
     start_throttle::StartThrottle,
     subscriptions::{self, Subscriptions},
 };
@@ -55,6 +56,8 @@ pub struct Deps {
     pub subscription_budget: Arc<subscriptions::Budget>,
     /// The built-in memory; `None` in a build without it.
     pub memory: Option<Host>,
+    /// The sign-ins to remote servers.
+    pub sign_ins: SignIns,
     /// The current configuration.
     pub config: Arc<ArcSwap<Config>>,
     /// The layer above.

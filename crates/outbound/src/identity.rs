@@ -6,7 +6,8 @@ use std::{collections::BTreeMap, path::Path};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use switchboard_config::{
-    CommandLine, Container, Inherit, Network, Remote, RemoteKind, Server, Transport,
+    CommandLine, Container, Grant, Inherit, Network, OAuth, Remote, RemoteKind, ResourceParameter,
+    Server, Transport,
 };
 use switchboard_text::hex;
 
@@ -85,19 +86,7 @@ pub(crate) fn fields(transport: &Transport) -> Vec<Field<'_>> {
                 },
             ),
         ],
-        Transport::Remote(Remote { url, headers, kind }) => vec![
-            (Program, "url", Value::Text(url)),
-            (Setting, "headers", Value::Map(headers)),
-            (
-                Setting,
-                "type",
-                match kind {
-                    RemoteKind::Auto => Value::Absent,
-                    RemoteKind::Http => Value::Text("http-only"),
-                    RemoteKind::Sse => Value::Text("sse"),
-                },
-            ),
-        ],
+        Transport::Remote(remote) => of_remote(remote),
         Transport::Container(Container {
             image,
             args,
@@ -136,6 +125,79 @@ pub(crate) fn fields(transport: &Transport) -> Vec<Field<'_>> {
     given
         .map(|(part, key, value)| Field { key, value, part })
         .collect()
+}
+
+/// The fields of a server at an address.
+fn of_remote(remote: &Remote) -> Vec<(Part, &'static str, Value<'_>)> {
+    use Part::{Program, Setting};
+    let Remote {
+        url,
+        headers,
+        kind,
+        oauth:
+            OAuth {
+                client_id,
+                client_secret,
+                issuer,
+                client_metadata_url,
+                redirect_uri,
+                scopes,
+                resource,
+                grant,
+            },
+    } = remote;
+    vec![
+        (Program, "url", Value::Text(url)),
+        (Setting, "headers", Value::Map(headers)),
+        (
+            Setting,
+            "type",
+            match kind {
+                RemoteKind::Auto => Value::Absent,
+                RemoteKind::Http => Value::Text("http-only"),
+                RemoteKind::Sse => Value::Text("sse"),
+            },
+        ),
+        (Setting, "clientId", Value::optional(client_id.as_deref())),
+        (
+            Setting,
+            "clientSecret",
+            Value::optional(client_secret.as_deref()),
+        ),
+        (Setting, "issuer", Value::optional(issuer.as_deref())),
+        (
+            Setting,
+            "clientMetadataUrl",
+            Value::optional(client_metadata_url.as_deref()),
+        ),
+        (
+            Setting,
+            "redirectUri",
+            Value::optional(redirect_uri.as_deref()),
+        ),
+        (
+            Setting,
+            "scopes",
+            scopes.as_deref().map_or(Value::Absent, Value::List),
+        ),
+        (
+            Setting,
+            "resource",
+            match resource {
+                ResourceParameter::Published => Value::Absent,
+                ResourceParameter::Fixed(resource) => Value::Text(resource),
+                ResourceParameter::Omitted => Value::Text("false"),
+            },
+        ),
+        (
+            Setting,
+            "grant",
+            match grant {
+                Grant::AuthorizationCode => Value::Absent,
+                Grant::ClientCredentials => Value::Text("client_credentials"),
+            },
+        ),
+    ]
 }
 
 /// The words of the command line, the URL, or the image with its arguments.
@@ -235,7 +297,14 @@ mod tests {
     }
 
     fn remote() -> Value {
-        json!({ "url": "https://a/mcp", "headers": { "A": "b" }, "type": "sse" })
+        json!({
+            "url": "https://a/mcp", "headers": { "A": "b" }, "type": "sse",
+            "oauth": {
+                "clientId": "c", "clientSecret": "d", "issuer": "https://e", "clientMetadataUrl": "https://f",
+                "redirectUri": "http://127.0.0.1/", "scopes": ["g"], "resource": "h",
+                "grant": "authorization_code",
+            },
+        })
     }
 
     fn container() -> Value {
@@ -281,6 +350,14 @@ mod tests {
             (&two, "/url", json!("https://a/other")),
             (&two, "/headers/A", json!("c")),
             (&two, "/type", json!("http-only")),
+            (&two, "/oauth/clientId", json!("x")),
+            (&two, "/oauth/clientSecret", json!("x")),
+            (&two, "/oauth/issuer", json!("https://x")),
+            (&two, "/oauth/clientMetadataUrl", json!("https://x")),
+            (&two, "/oauth/redirectUri", json!("x")),
+            (&two, "/oauth/scopes/0", json!("x")),
+            (&two, "/oauth/resource", json!(false)),
+            (&two, "/oauth/grant", json!("client_credentials")),
             (&three, "/image", json!("j")),
             (&three, "/args/0", json!("y")),
             (&three, "/env/A", json!("c")),

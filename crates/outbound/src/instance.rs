@@ -487,6 +487,15 @@ impl Instance {
         }
     }
 
+    /// Waits until no user has to sign in.
+    pub(crate) async fn resumed(&self) {
+        let mut health = self.health.subscribe();
+        // An error means that the task has ended.
+        let _ = health
+            .wait_for(|health| health.state != ServerState::NeedsSignIn)
+            .await;
+    }
+
     /// Waits until this is no longer the current connection.
     async fn lost(&self, live: &Arc<Live>) {
         let mut health = self.health.subscribe();
@@ -525,6 +534,10 @@ impl Instance {
                 server: Arc::clone(&self.name),
             }),
             ServerState::Parked => Some(failed()),
+            ServerState::NeedsSignIn => Some(Error::NeedsSignIn {
+                server: Arc::clone(&self.name),
+                reason: health.reason.clone(),
+            }),
             ServerState::Stopping => Some(self.not_connected()),
             ServerState::Retrying if wait.started => Some(failed()),
             ServerState::Retrying

@@ -19,7 +19,8 @@ use parking_lot::Mutex;
 use switchboard_base::{health::Reason, project::real_dir, scrub};
 use switchboard_client::{
     Client, ClientBuilder,
-    http::Http,
+    auth::OAuth,
+    http::{Http, HttpConfigError},
     sse::Sse,
     stdio::{Process, ProcessGuard, Spawn, Spawning, Stdio},
     transport::Ended,
@@ -43,16 +44,21 @@ use crate::{
     stderr::{LastWords, listen},
 };
 
-/// Starts to connect to the server. Fails for errors that waiting cannot fix. The server's standard error
-/// goes to its log, and its last lines to `said`. Advice about a program that did not start goes to `advice`.
+/// Starts to connect to the server, and returns the sign-in that the connection uses, if any. Fails for errors that waiting
+/// cannot fix. The server's standard error goes to its log, and its last lines to `said`. Advice about a program that did
+/// not start goes to `advice`.
 pub(crate) async fn connect(
     builder: ClientBuilder,
     start: Start,
     said: &LastWords,
     advice: &LaunchAdvice,
     answers: &Answers,
-) -> Result<Client, NotStarted> {
-    let (id, deps) = (Arc::clone(&start.id), Arc::clone(&start.deps));
+) -> Result<(Client, Option<OAuth>), NotStarted> {
+    let (name, id, deps) = (
+        Arc::clone(&start.name),
+        Arc::clone(&start.id),
+        Arc::clone(&start.deps),
+    );
     let preparing = tokio::task::spawn_blocking(move || prepare(&start));
     let prepared = preparing.await.unwrap_or_else(|error| {
         let error = StartError {
@@ -63,36 +69,62 @@ pub(crate) async fn connect(
     });
     match prepared? {
         Prepared::BuiltIn => match &deps.memory {
-            Some(memory) => Ok(builder.connect(memory.connector())),
+            Some(memory) => Ok((builder.connect(memory.connector()), None)),
             None => Err(permanent("this build of Switchboard has no memory").into()),
         },
-        Prepared::Remote(remote) => match remote.kind {
-            RemoteKind::Auto | RemoteKind::Http => {
-                let mut http = Http::new(&remote.url).map_err(permanent)?;
-                for (name, value) in &remote.headers {
-                    http = http.header(name, value).map_err(permanent)?;
-                }
-                Ok(builder.connect(http))
+        Prepared::Remote(remote) => {
+            let oauth = if remote.has_authorization() {
+                None
+            } else {
+                Some(deps.sign_ins.of(&name, &remote).map_err(permanent)?)
+            };
+            let client = reach(builder, &remote, oauth.as_ref()).map_err(permanent)?;
+            Ok((client, oauth))
+        }
+        Prepared::Launch { launch, ladder } => {
+            let supervised = Supervised {
+                launch: *launch,
+                ladder,
+                containment: deps.containment.clone(),
+                logs: Arc::clone(&deps.logs),
+                name: id,
+                said: said.clone(),
+                advice: advice.clone(),
+                answers: answers.clone(),
+                trees: Arc::default(),
+            };
+            Ok((builder.connect(Stdio::new(supervised)), None))
+        }
+    }
+}
+
+/// Starts to connect to a server at an address.
+fn reach(
+    builder: ClientBuilder,
+    remote: &Remote,
+    oauth: Option<&OAuth>,
+) -> Result<Client, HttpConfigError> {
+    match remote.kind {
+        RemoteKind::Auto | RemoteKind::Http => {
+            let mut http = Http::new(&remote.url)?;
+            for (name, value) in &remote.headers {
+                http = http.header(name, value)?;
             }
-            RemoteKind::Sse => {
-                let mut sse = Sse::new(&remote.url).map_err(permanent)?;
-                for (name, value) in &remote.headers {
-                    sse = sse.header(name, value).map_err(permanent)?;
-                }
-                Ok(builder.connect(sse))
+            if let Some(oauth) = oauth {
+                http = http.oauth(oauth)?;
             }
-        },
-        Prepared::Launch { launch, ladder } => Ok(builder.connect(Stdio::new(Supervised {
-            launch: *launch,
-            ladder,
-            containment: deps.containment.clone(),
-            logs: Arc::clone(&deps.logs),
-            name: id,
-            said: said.clone(),
-            advice: advice.clone(),
-            answers: answers.clone(),
-            trees: Arc::default(),
-        }))),
+            Ok(builder.connect(http))
+        }
+        RemoteKind::Sse => {
+            let mut sse = Sse::new(&remote.url)?;
+            for (name, value) in &remote.headers {
+                sse = sse.header(name, value)?;
+            }
+            if let Some(oauth) = oauth {
+                sse = sse.oauth(oauth)?;
+            }
+            Ok(builder.connect(sse))
+        }
     }
 }
 

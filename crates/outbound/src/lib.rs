@@ -24,6 +24,7 @@ pub mod overrides;
 pub mod pins;
 pub mod questions;
 mod restart;
+pub mod sign_in;
 pub mod start_approval;
 pub mod start_throttle;
 mod state_dir;

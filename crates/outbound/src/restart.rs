@@ -1,16 +1,18 @@
 //! Decides when a failed server is restarted: a state machine without a clock.
 //!
-//! | state | wanted | up | failed | tick | restart |
-//! |---|---|---|---|---|---|
-//! | `Idle` | → `Starting` | – | – | – | → `Starting` |
-//! | `Starting` | – | → `Up` | → `Waiting` or `Parked` | – | – |
-//! | `Up` | – | – | → `Waiting` or `Parked` | – | – |
-//! | `Waiting` | – | – | – | → `Idle` when due | → `Starting` |
-//! | `Parked` | – | – | – | → `Idle` when due | → `Starting` |
+//! | state | wanted | up | failed | signed out | tick | restart |
+//! |---|---|---|---|---|---|---|
+//! | `Idle` | → `Starting` | – | – | – | – | → `Starting` |
+//! | `Starting` | – | → `Up` | → `Waiting` or `Parked` | → `SignedOut` | – | – |
+//! | `Up` | – | – | → `Waiting` or `Parked` | → `SignedOut` | – | – |
+//! | `Waiting` | – | – | – | – | → `Idle` when due | → `Starting` |
+//! | `Parked` | – | – | – | – | → `Idle` when due | → `Starting` |
+//! | `SignedOut` | – | – | – | – | – | → `Starting` |
 //!
 //! The owner starts the server when it is `Idle` and wanted. The first failure of a healthy server costs
 //! no wait. After that the waits double. When the failures in a row reach the budget, the server is
-//! parked, so that it is never restarted in a tight loop. A minute of health resets all failures.
+//! parked, so that it is never restarted in a tight loop. A minute of health resets all failures. A server that a user
+//! has to sign in to is not retried: the owner resets it after the sign-in.
 
 use std::time::{Duration, Instant};
 
@@ -64,6 +66,10 @@ pub(crate) enum State {
         reason: Reason,
         /// Only the user can fix it.
         permanent: bool,
+    },
+    /// A user has to sign in.
+    SignedOut {
+        reason: Reason,
     },
 }
 
@@ -138,6 +144,11 @@ impl Restart {
         self.state = State::Idle;
     }
 
+    /// Records that a user has to sign in before the server can be started.
+    pub(crate) fn signed_out(&mut self, reason: Reason) {
+        self.state = State::SignedOut { reason };
+    }
+
     /// Records that the server could not be started, or was lost.
     pub(crate) fn failed(&mut self, now: Instant, error: StartError) {
         self.forgive(now);
@@ -181,7 +192,7 @@ impl Restart {
     pub(crate) fn pardon(&mut self) {
         self.failures = 0;
         self.parks = 0;
-        if self.due().is_some() {
+        if self.due().is_some() || matches!(self.state, State::SignedOut { .. }) {
             self.state = State::Idle;
         }
     }
@@ -190,7 +201,7 @@ impl Restart {
     pub(crate) fn due(&self) -> Option<Instant> {
         match self.state {
             State::Waiting { until, .. } | State::Parked { until, .. } => Some(until),
-            State::Idle | State::Starting | State::Up { .. } => None,
+            State::Idle | State::Starting | State::Up { .. } | State::SignedOut { .. } => None,
         }
     }
 

@@ -103,8 +103,13 @@ fn shown_start(server: &Server, file: Option<&Path>) -> Option<Start> {
 /// A field without credentials. A variable is left out only if it has both the name and the form of a
 /// credential: other variables may determine what runs.
 fn shown(field: &Field<'_>) -> Value {
-    let identity::Value::Map(map) = field.value else {
-        return json!(field.value);
+    let map = match field.value {
+        identity::Value::Map(map) => map,
+        identity::Value::Text(secret) if field.key == "clientSecret" => {
+            let is_reference = secret.starts_with("${") && secret.ends_with('}');
+            return if is_reference { secret } else { REDACTED }.into();
+        }
+        other => return json!(other),
     };
     let members = map.iter().map(|(name, value)| {
         let shown = match field.key {
@@ -167,6 +172,21 @@ mod tests {
         let entry = json!({"mcpServers": {"a": {"url": url, "hold": true}}});
         let config = switchboard_config::parse(&entry.to_string(), "x").unwrap();
         shown_start(&config.servers["a"], None).unwrap()
+    }
+
+    #[test]
+    fn secret_of_a_client_is_not_shown() {
+        for (secret, expected) in [("hunter2", REDACTED), ("${secret:app}", "${secret:app}")] {
+            let entry = json!({ "mcpServers": { "a": {
+                "url": "https://h/mcp",
+                "hold": true,
+                "oauth": { "clientId": "x", "clientSecret": secret },
+            } } });
+            let config = switchboard_config::parse(&entry.to_string(), "x").unwrap();
+            let shown = shown_start(&config.servers["a"], None).unwrap();
+            assert_eq!(shown.settings["clientId"], "x");
+            assert_eq!(shown.settings["clientSecret"], expected);
+        }
     }
 
     #[test]

@@ -179,6 +179,7 @@ impl Supervisor {
         if let Some(handler) = self.deps.handler() {
             handler.configured(&new);
         }
+        self.deps.sign_ins.retain(&new);
         let mut next = Upstreams::clone(&current);
         let mut tuning = Vec::new();
         let names = old.servers.keys().chain(new.servers.keys());

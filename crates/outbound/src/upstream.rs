@@ -24,9 +24,9 @@ use switchboard_base::{
     tasks,
 };
 use switchboard_catalog::{Kind, Offers, ServerPart};
-use switchboard_client::{Era, model::LogLevel};
-use switchboard_config::{Because, Placeholder, Server, Sharing, Transport};
-use tokio::{sync::watch, task::JoinSet};
+use switchboard_client::{Era, RequestFailure, model::LogLevel};
+use switchboard_config::{Because, Placeholder, Remote, Server, Sharing, Transport};
+use tokio::{sync::watch, task::JoinSet, time::timeout};
 
 use crate::{
     cache::Freshness,
@@ -34,7 +34,11 @@ use crate::{
     discovery::Missing,
     instance::{Instance, Known, Origin, off},
     instances::{Entry, Full, InUse as _, Instances, Key, Vacancy},
+    sign_in::{self, Page, SignInError},
 };
+
+/// The longest time for a server to notice that a user has signed in.
+const RESUMED: Duration = Duration::from_secs(2);
 
 /// A server, as callers use it.
 #[derive(Debug)]
@@ -352,7 +356,7 @@ impl Upstream {
             ServerState::Ready => 0,
             ServerState::Starting => 1,
             ServerState::Retrying => 2,
-            ServerState::Parked => 3,
+            ServerState::Parked | ServerState::NeedsSignIn => 3,
             ServerState::Stopping => 4,
             ServerState::Idle | ServerState::Disabled => 5,
         };
@@ -540,6 +544,67 @@ impl Upstream {
             self.shared.load_full().restart().await;
         }
         while stopping.join_next().await.is_some() {}
+    }
+
+    /// Starts a sign-in to the server. Returns the page that the user has to open; `None` if the gateway has signed in for
+    /// itself.
+    pub async fn sign_in(&self) -> Result<Option<Page>, SignInError> {
+        let remote = self.remote().await?;
+        self.deps.sign_ins.start(&self.name, &remote).await
+    }
+
+    /// The page of the sign-in in progress, or of a new one; `None` if the gateway has signed in for itself.
+    pub async fn sign_in_page(&self) -> Result<Option<Page>, SignInError> {
+        match self.deps.sign_ins.page(&self.name) {
+            Some(page) => Ok(Some(page)),
+            None => self.sign_in().await,
+        }
+    }
+
+    /// Waits until the user has finished the sign-in that was started last, and the server is being started again.
+    pub async fn finish_sign_in(&self) -> Result<(), SignInError> {
+        self.deps.sign_ins.finish(&self.name).await?;
+        self.resumed().await;
+        Ok(())
+    }
+
+    /// Waits a moment until no instance waits for a sign-in.
+    async fn resumed(&self) {
+        let resumed = async {
+            for instance in self.all() {
+                instance.resumed().await;
+            }
+        };
+        let _ = timeout(RESUMED, resumed).await;
+    }
+
+    /// Revokes and forgets the tokens for the server, and connects to it without them.
+    pub async fn sign_out(&self) -> Result<(), SignInError> {
+        let remote = self.remote().await?;
+        self.deps.sign_ins.sign_out(&self.name, &remote).await?;
+        self.restart().await;
+        Ok(())
+    }
+
+    /// The server that a user signs in to.
+    async fn remote(&self) -> Result<Remote, SignInError> {
+        let (name, settings) = (Arc::clone(&self.name), self.settings());
+        let deps = Arc::clone(&self.deps);
+        let resolving = tokio::task::spawn_blocking(move || {
+            sign_in::remote(&name, &settings, &deps.home, &deps.environment)
+        });
+        // It is cancelled only with the runtime.
+        resolving.await.unwrap_or(Err(SignInError::Stopped))
+    }
+
+    /// Tests if a failed request means that a user has to sign in.
+    pub fn lacks_sign_in(&self, failure: &RequestFailure) -> bool {
+        let is_refused = match failure.status {
+            Some(401) => true,
+            Some(403) => failure.challenged,
+            _ => false,
+        };
+        is_refused && sign_in::check(&self.name, &self.settings()).is_ok()
     }
 
     /// Restarts the instance with this number. Returns `false` if there is none.

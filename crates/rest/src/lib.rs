@@ -13,6 +13,7 @@ pub mod activity;
 pub mod approvals;
 pub mod console;
 pub mod events;
+pub mod logins;
 #[cfg(test)]
 mod openapi;
 pub mod problem;

@@ -64,8 +64,11 @@ words! {
     /// The state of a part of the gateway.
     PartState: "initializing", "ready", "error";
     /// The state of a server. A `retrying` server has failed and will be restarted; a `parked` one has failed
-    /// too often, or needs the user.
-    ServerState: "disabled", "idle", "starting", "ready", "retrying", "parked", "stopping";
+    /// too often, or needs the user; one that `needs sign-in` is started once the user has signed in to it.
+    ServerState: "disabled", "idle", "starting", "ready", "retrying", "parked", "needs sign-in", "stopping";
+    /// The state of the sign-in to a server. `none`: it has not asked for one so far; `unreadable`: the stored
+    /// one cannot be read.
+    LoginState: "none", "needs sign-in", "signing in", "signed in", "signed out", "unreadable";
     /// The kind of a server.
     ServerKind: "command", "remote", "container", "built-in";
     /// The time at which a server is started: on first use, with the gateway, or as the gateway decides.

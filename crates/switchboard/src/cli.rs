@@ -32,7 +32,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Servers",
         &[
-            "add", "import", "remove", "enable", "disable", "restart", "secret",
+            "add", "import", "remove", "enable", "disable", "restart", "login", "logout", "auth",
+            "secret",
         ],
     ),
     ("Clients", &["connect", "clients"]),
@@ -131,6 +132,20 @@ Example:
 Example:
   switchboard restart files")]
     Restart(switchboard_cli::servers::Restarted),
+    #[command(after_long_help = "\
+Examples:
+  switchboard login github
+  switchboard login github --no-browser     on another machine, or over SSH")]
+    Login(switchboard_cli::login::Login),
+    #[command(after_long_help = "\
+Example:
+  switchboard logout github")]
+    Logout(switchboard_cli::login::Logout),
+    #[command(after_long_help = "\
+Examples:
+  switchboard auth list
+  switchboard auth list --json")]
+    Auth(switchboard_cli::login::Auth),
     #[command(after_long_help = "\
 Examples:
   switchboard import                        import from all clients
@@ -330,6 +345,9 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Error> {
         Command::Enable(args) => switchboard_cli::servers::enable(&home, place, args),
         Command::Disable(args) => switchboard_cli::servers::disable(&home, args),
         Command::Restart(args) => switchboard_cli::servers::restart(&home, place, args),
+        Command::Login(args) => switchboard_cli::login::login(&home, place, args),
+        Command::Logout(args) => switchboard_cli::login::logout(&home, place, args),
+        Command::Auth(args) => switchboard_cli::login::auth(&home, place, args),
         Command::Import(args) => switchboard_cli::import::run(&home, place, args),
         Command::Secret(args) => switchboard_cli::secret::run(&home, args),
         Command::Connect(args) => switchboard_cli::connect::run(&home, place, args),

@@ -155,7 +155,7 @@ fn settings(scenario: &str) -> Result<Settings, Box<dyn Error>> {
 }
 
 /// Plays the browser of a user who consents.
-async fn consent(opened: Opened) -> Outcome {
+async fn consent(mut opened: Opened) -> Outcome {
     let browser = reqwest::Client::builder().tls_backend_preconfigured(tls(false)?);
     browser.build()?.get(opened.url()).send().await?;
     opened.finish().await?;

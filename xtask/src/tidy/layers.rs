@@ -30,6 +30,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "client", "embed", "recall", "schema", "store", "text", "wire",
         ],
     ),
+    ("secrets", &["files", "text"]),
     ("tokens", &["files", "text"]),
     ("trust", &["files", "text", "wire"]),
     ("redact", &["text", "wire"]),
@@ -58,7 +59,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "outbound",
         &[
             "base", "catalog", "client", "config", "contain", "embed", "files", "memory", "redact",
-            "rest", "search", "store", "text", "trust", "wire",
+            "rest", "search", "secrets", "store", "text", "trust", "wire",
         ],
     ),
     (

@@ -11,9 +11,9 @@ use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 use switchboard_client::Raw;
 use switchboard_config::{
-    Approvals, Argument, Budget, Config, Guard, Inherit, McpAuth, MemoryTools, Network, Notify,
-    Override, Overrides, Prices, Profile, Provider, ProviderKind, RemoteKind, Route, Server, Start,
-    ToolPattern, Transport, is_pasted_value,
+    Approvals, Argument, Budget, Config, Grant, Guard, Inherit, McpAuth, MemoryTools, Network,
+    Notify, OAuth, Override, Overrides, Prices, Profile, Provider, ProviderKind, RemoteKind,
+    ResourceParameter, Route, Server, Start, ToolPattern, Transport, is_pasted_value,
 };
 use switchboard_inbound::problem::{Problem, configuration, refuse_if_stopping};
 use switchboard_redact::{origin, redact};
@@ -361,6 +361,7 @@ fn way(transport: &Transport) -> Map<String, Value> {
                     RemoteKind::Sse => Some("sse".into()),
                 },
             ),
+            ("oauth", oauth(&remote.oauth)),
         ]),
         Transport::Container(container) => {
             let engine = container.engine.split_first();
@@ -392,6 +393,50 @@ fn way(transport: &Transport) -> Map<String, Value> {
             ])
         }
     }
+}
+
+/// The settings of a sign-in, if there are any.
+fn oauth(oauth: &OAuth) -> Option<Value> {
+    let OAuth {
+        client_id,
+        client_secret,
+        issuer,
+        client_metadata_url,
+        redirect_uri,
+        scopes,
+        resource,
+        grant,
+    } = oauth;
+    let text = |text: &Option<String>| text.as_deref().map(Value::from);
+    let members = sparse([
+        ("clientId", text(client_id)),
+        (
+            "clientSecret",
+            client_secret
+                .as_deref()
+                .map(|text| shown_value(text).into()),
+        ),
+        ("issuer", text(issuer)),
+        ("clientMetadataUrl", text(client_metadata_url)),
+        ("redirectUri", text(redirect_uri)),
+        ("scopes", scopes.as_ref().map(|scopes| json!(scopes))),
+        (
+            "resource",
+            match resource {
+                ResourceParameter::Published => None,
+                ResourceParameter::Fixed(resource) => Some(resource.as_str().into()),
+                ResourceParameter::Omitted => Some(false.into()),
+            },
+        ),
+        (
+            "grant",
+            match grant {
+                Grant::AuthorizationCode => None,
+                Grant::ClientCredentials => Some("client_credentials".into()),
+            },
+        ),
+    ]);
+    (!members.is_empty()).then(|| members.into())
 }
 
 fn provider(provider: &Provider) -> Value {

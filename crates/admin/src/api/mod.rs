@@ -12,6 +12,7 @@ mod config;
 mod console;
 mod events;
 mod health;
+mod logins;
 mod logs;
 mod memory;
 mod numbers;
@@ -135,6 +136,19 @@ const ROUTES: &[Route] = &[
     }),
     post(ADMIN, "/api/v1/servers/{name}/disable", |by| {
         on(by, servers::disable)
+    }),
+    get(ADMIN, "/api/v1/logins", |by| on(by, logins::list)),
+    post(ADMIN, "/api/v1/servers/{name}/login", |by| {
+        on(by, logins::start)
+    }),
+    get(ADMIN, "/api/v1/servers/{name}/login", |by| {
+        on(by, logins::show)
+    }),
+    post(ADMIN, "/api/v1/servers/{name}/login/callback", |by| {
+        on(by, logins::callback)
+    }),
+    post(ADMIN, "/api/v1/servers/{name}/logout", |by| {
+        on(by, logins::end)
     }),
     get(ADMIN, "/api/v1/servers/{name}/logs", |by| {
         on(by, logs::show)

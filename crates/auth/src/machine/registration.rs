@@ -3,10 +3,15 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Action, Authorization, Body, Found, Machine, Pending, Request, Response, Step};
+use super::{
+    Action, Authorization, Body, Found, Machine, Pending, Registration, Request, Response, Step,
+};
 use crate::{
     Authentication, Client, Credential, Error, Secret, metadata::ServerMetadata, tokens::refusal,
 };
+
+/// The errors of authorization servers that do not accept the scopes of a registration.
+const SCOPES_REFUSED: [&str; 2] = ["invalid_client_metadata", "invalid_scope"];
 
 /// The response to a registration.
 #[derive(Deserialize)]
@@ -36,18 +41,25 @@ impl Machine {
         if let Some(client) = self.known_client(now, &found, &server, &sign_in) {
             return self.authorize(now, &found, &server, sign_in, client);
         }
-        let Some(address) = &server.registration_endpoint else {
-            return Err(Error::NoRegistration {
-                issuer: found.issuer,
-            });
-        };
-        let url = self.endpoint(&found.issuer, Some(address), "registration endpoint")?;
-        let body = self.registration(&found, &server, &sign_in);
-        self.step = Step::Registration {
+        let names_scopes = !self.scopes(&found, &server).is_empty();
+        self.send_registration(Registration {
             found,
             server,
             sign_in,
+            names_scopes,
+        })
+    }
+
+    fn send_registration(&mut self, registration: Registration) -> Result<Action, Error> {
+        let issuer = &registration.found.issuer;
+        let Some(address) = &registration.server.registration_endpoint else {
+            return Err(Error::NoRegistration {
+                issuer: issuer.clone(),
+            });
         };
+        let url = self.endpoint(issuer, Some(address), "registration endpoint")?;
+        let body = self.registration(&registration);
+        self.step = Step::Registration(registration);
         Ok(Action::Send(Request {
             url,
             authorization: None,
@@ -97,7 +109,13 @@ impl Machine {
     }
 
     /// The body of a registration.
-    fn registration(&self, found: &Found, server: &ServerMetadata, sign_in: &Pending) -> String {
+    fn registration(&self, registration: &Registration) -> String {
+        let Registration {
+            found,
+            server,
+            sign_in,
+            names_scopes,
+        } = registration;
         let supported = server.token_endpoint_auth_methods_supported.as_deref();
         let is_supported = |method: &&str| {
             supported.is_some_and(|supported| supported.iter().any(|name| name == method))
@@ -115,9 +133,8 @@ impl Machine {
             "token_endpoint_auth_method": method,
             "application_type": if is_loopback(&sign_in.redirect_uri) { "native" } else { "web" },
         });
-        let scopes = self.scopes(found, server);
-        if !scopes.is_empty() {
-            body["scope"] = scopes.join(" ").into();
+        if *names_scopes {
+            body["scope"] = self.scopes(found, server).join(" ").into();
         }
         body.to_string()
     }
@@ -126,13 +143,26 @@ impl Machine {
         &mut self,
         now: u64,
         response: &Response<'_>,
-        found: &Found,
-        server: &ServerMetadata,
-        sign_in: Pending,
+        registration: Registration,
     ) -> Result<Action, Error> {
         if !matches!(response.status, 200 | 201) {
-            return Err(refusal("the registration of the client", response));
+            let refused = refusal("the registration of the client", response);
+            // The server's scopes need not be known to the authorization server as its own.
+            let is_about_scopes = matches!(&refused, Error::Refused { code, .. } if SCOPES_REFUSED.contains(&&**code));
+            if registration.names_scopes && is_about_scopes {
+                return self.send_registration(Registration {
+                    names_scopes: false,
+                    ..registration
+                });
+            }
+            return Err(refused);
         }
+        let Registration {
+            found,
+            server,
+            sign_in,
+            ..
+        } = registration;
         let read: Registered =
             serde_json::from_slice(response.body).map_err(|_| Error::Refused {
                 request: "the registration of the client",
@@ -152,7 +182,7 @@ impl Machine {
             // Zero means never.
             secret_expires: Some(read.client_secret_expires_at).filter(|&expires| expires != 0),
         };
-        self.authorize(now, found, server, sign_in, client)
+        self.authorize(now, &found, &server, sign_in, client)
     }
 
     /// Sends the user to the authorization server.

@@ -26,6 +26,8 @@ pub(crate) struct Place {
     pub(crate) tokens: Value,
     /// Fails requests to the token endpoint with this error, as often as this.
     pub(crate) refusals: Vec<&'static str>,
+    /// The authorization server refuses registrations that name scopes.
+    pub(crate) refuses_scopes: bool,
     /// The registration that is issued.
     pub(crate) registration: Answer,
     /// The requests so far, with the parameters of their forms.
@@ -71,6 +73,7 @@ impl Place {
             },
             tokens: json!({ "token_type": "bearer", "expires_in": 3600 }),
             refusals: Vec::new(),
+            refuses_scopes: false,
             registration: (201, json!({ "client_id": "registered" }).to_string()),
             requests: Vec::new(),
             headers: Vec::new(),
@@ -107,6 +110,12 @@ impl Place {
             .extend(header.map(|header| header.expose().to_owned()));
         match address {
             SERVER => (401, String::new()),
+            "https://auth.example/register"
+                if self.refuses_scopes && form["json"].contains("scope") =>
+            {
+                let refusal = json!({ "error": "invalid_client_metadata" });
+                (400, refusal.to_string())
+            }
             "https://auth.example/register" => self.registration.clone(),
             "https://auth.example/revoke" => (200, String::new()),
             "https://auth.example/token" => self.token(&form),

@@ -90,6 +90,28 @@ fn registration_asks_for_what_is_used() {
 }
 
 #[test]
+fn registration_without_scopes_follows_a_refused_one() {
+    let mut place = Place::new();
+    place.challenge.scope = Some("files".to_owned());
+    place.refuses_scopes = true;
+    let mut rig = Rig::at(place, settings());
+    let asked = rig.start().unwrap();
+    assert_eq!(asked["scope"], "files");
+    let registrations = rig.place.addresses();
+    let registrations = registrations
+        .iter()
+        .filter(|address| address.ends_with("/register"));
+    assert_eq!(registrations.count(), 2);
+    // A refusal for another reason is final.
+    let mut place = Place::new();
+    place.challenge.scope = Some("files".to_owned());
+    place.registration = (400, r#"{"error":"invalid_client_metadata"}"#.to_owned());
+    let mut rig = Rig::at(place, settings());
+    assert!(matches!(rig.start(), Err(Error::Refused { .. })));
+    assert_eq!(rig.place.requests.len(), 5);
+}
+
+#[test]
 fn configured_client_is_not_registered() {
     let mut rig = Rig::new(Settings {
         client: Some(ConfiguredClient {

@@ -424,7 +424,7 @@ impl Look<'_> {
             Some(action) => action.clone(),
             None => format!("`switchboard logs {}` may show more", shell_word(self.name)),
         };
-        if health.state == "parked" {
+        if matches!(&*health.state, "parked" | "needs sign-in") {
             self.problem(message, fix);
         } else {
             self.warning(message, fix);

@@ -10,7 +10,7 @@
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let url = "https://mcp.example.com/mcp";
 //! let oauth = OAuth::start(url, Settings::new("My agent"), InMemory::default())?;
-//! if let Some(opened) = oauth.sign_in().await? {
+//! if let Some(mut opened) = oauth.sign_in().await? {
 //!     println!("Open {} in a browser.", opened.url());
 //!     opened.finish().await?;
 //! }
@@ -267,8 +267,12 @@ impl Opened {
         answered.await.unwrap_or(Err(Error::Cancelled))
     }
 
-    /// Waits until the user has finished, and the tokens are stored.
-    pub async fn finish(mut self) -> Result<(), Error> {
+    /// Waits until the user has finished, and the tokens are stored. May be cancelled, and called again.
+    pub async fn finish(&mut self) -> Result<(), Error> {
+        if self.outcome.is_terminated() {
+            // The result was returned already.
+            return Err(Error::Cancelled);
+        }
         (&mut self.outcome).await.unwrap_or(Err(Error::Cancelled))
     }
 }

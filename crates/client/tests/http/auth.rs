@@ -223,7 +223,7 @@ async fn start(oauth: &OAuth) -> Opened {
 }
 
 async fn sign_in(oauth: &OAuth) {
-    let opened = start(oauth).await;
+    let mut opened = start(oauth).await;
     let (status, page) = consent(&opened).await;
     assert_eq!(status, 200, "{page}");
     opened.finish().await.unwrap();
@@ -237,7 +237,7 @@ async fn user_signs_in_with_a_browser() {
     wire.send(modern(1, "tools/list", json!({})));
     assert_eq!(wire.failure().await.1, Some(401));
     assert_eq!(oauth.state(), State::NeedsSignIn);
-    let opened = start(&oauth).await;
+    let mut opened = start(&oauth).await;
     assert!(matches!(oauth.state(), State::AwaitingUser { .. }));
     let (status, page) = consent(&opened).await;
     assert!(status == 200 && page.contains("Signed in"), "{page}");
@@ -419,7 +419,7 @@ async fn calls_go_on_while_a_user_signs_in() {
     let oauth = place.oauth(InMemory::default());
     sign_in(&oauth).await;
     let mut wire = place.wire(&oauth).await;
-    let opened = start(&oauth).await;
+    let mut opened = start(&oauth).await;
     place.expire();
     wire.send(modern(1, "tools/list", json!({})));
     assert_eq!(wire.message().await["id"], 1);
@@ -442,7 +442,7 @@ async fn abandoned_sign_in_frees_its_port() {
     let oauth = OAuth::start(&place.url, settings, InMemory::default()).unwrap();
     for _ in 0..10 {
         drop(start(&oauth).await);
-        let first = start(&oauth).await;
+        let mut first = start(&oauth).await;
         let second = start(&oauth).await;
         assert_eq!(first.finish().await, Err(Error::Cancelled));
         drop(second);
@@ -484,7 +484,7 @@ async fn sign_in_outlives_the_program() {
 async fn forged_callback_changes_nothing() {
     let place = Place::new(Book::default()).await;
     let oauth = place.oauth(InMemory::default());
-    let opened = start(&oauth).await;
+    let mut opened = start(&oauth).await;
     let asked: BTreeMap<_, _> = Url::parse(opened.url())
         .unwrap()
         .query_pairs()
@@ -507,7 +507,7 @@ async fn forged_callback_changes_nothing() {
 async fn copied_address_finishes_the_sign_in() {
     let place = Place::new(Book::default()).await;
     let oauth = place.oauth(InMemory::default());
-    let opened = start(&oauth).await;
+    let mut opened = start(&oauth).await;
     let (_, location, _) = get(opened.url()).await;
     opened.callback(&location.unwrap()).await.unwrap();
     opened.finish().await.unwrap();
@@ -522,7 +522,7 @@ async fn denied_consent_is_told_to_the_user() {
     };
     let place = Place::new(book).await;
     let oauth = place.oauth(InMemory::default());
-    let opened = start(&oauth).await;
+    let mut opened = start(&oauth).await;
     let (status, page) = consent(&opened).await;
     assert!(
         status == 400 && page.contains("access was denied"),
@@ -562,8 +562,8 @@ async fn dropped_sign_in_is_cancelled() {
 async fn later_sign_in_replaces_an_earlier_one() {
     let place = Place::new(Book::default()).await;
     let oauth = place.oauth(InMemory::default());
-    let first = start(&oauth).await;
-    let second = start(&oauth).await;
+    let mut first = start(&oauth).await;
+    let mut second = start(&oauth).await;
     assert_eq!(first.finish().await, Err(Error::Cancelled));
     consent(&second).await;
     second.finish().await.unwrap();

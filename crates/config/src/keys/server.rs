@@ -75,6 +75,12 @@ pub(crate) const SERVER: Keys = Keys {
             "The HTTP headers of every request to the server. Only with `url`.",
         ),
         bare(
+            "oauth",
+            Shape::Object(&OAUTH),
+            "The sign-in with OAuth, for a server that `switchboard login NAME` cannot sign in to by \
+             itself. Only with `url`, and without the header `Authorization`.",
+        ),
+        bare(
             "type",
             Shape::Choice(TYPES),
             "The transport; detected by default. \"stdio\" and \"local\" go with `command` and \
@@ -436,6 +442,72 @@ const ARGUMENT: Keys = Keys {
         ("const", "value"),
         ("default", "value"),
         ("hide", "hidden"),
+    ],
+    one_of: &[],
+};
+
+const OAUTH: Keys = Keys {
+    all: &[
+        bare(
+            "clientId",
+            Shape::Text,
+            "The ID of a client that you have registered with the provider. By default, the gateway \
+             registers itself.",
+        ),
+        bare(
+            "clientSecret",
+            Shape::Text,
+            "The secret of the registered client, such as \"${secret:NAME}\". Public clients have \
+             none.",
+        ),
+        bare(
+            "issuer",
+            Shape::Text,
+            "The authorization server of the registered client: its secret is sent to no other. By \
+             default, the first one that the server names.",
+        ),
+        bare(
+            "clientMetadataUrl",
+            Shape::Text,
+            "The https:// URL of a client ID metadata document, which replaces the registration where \
+             the authorization server supports it.",
+        ),
+        bare(
+            "redirectUri",
+            Shape::Text,
+            "The redirect URI of the registered client. By default, http://127.0.0.1/callback with a \
+             free port.",
+        ),
+        bare(
+            "scopes",
+            Shape::Texts,
+            "The scopes to ask for. By default, those that the server names.",
+        ),
+        key(
+            "resource",
+            Shape::Either(&Shape::Flag, &Shape::Text),
+            "true",
+            "The `resource` parameter: true is the one that the server publishes, false is none, for \
+             providers that reject it, and a string is another one.",
+        ),
+        key(
+            "grant",
+            Shape::Choice(&["authorization_code", "client_credentials"]),
+            r#""authorization_code""#,
+            "\"authorization_code\": a user signs in with a browser; \"client_credentials\": the \
+             registered client signs in for itself.",
+        ),
+    ],
+    meant: &[
+        ("id", "clientId"),
+        ("secret", "clientSecret"),
+        ("authorizationServer", "issuer"),
+        ("callbackUrl", "redirectUri"),
+        ("callbackUri", "redirectUri"),
+        ("redirectUrl", "redirectUri"),
+        ("scope", "scopes"),
+        ("audience", "resource"),
+        ("grantType", "grant"),
     ],
     one_of: &[],
 };

@@ -70,6 +70,17 @@ const SAMPLES: &[(&str, &str)] = &[
     ("mcpServers.*.serverUrl", r#""http://other""#),
     ("mcpServers.*.httpUrl", r#""http://other""#),
     ("mcpServers.*.headers", r#"{"Other": "1"}"#),
+    ("mcpServers.*.oauth.clientId", r#""other""#),
+    ("mcpServers.*.oauth.clientSecret", r#""other""#),
+    ("mcpServers.*.oauth.issuer", r#""https://other""#),
+    (
+        "mcpServers.*.oauth.clientMetadataUrl",
+        r#""https://other/client.json""#,
+    ),
+    ("mcpServers.*.oauth.redirectUri", r#""http://127.0.0.1:1/""#),
+    ("mcpServers.*.oauth.scopes", r#"["other"]"#),
+    ("mcpServers.*.oauth.resource", "false"),
+    ("mcpServers.*.oauth.grant", r#""client_credentials""#),
     ("mcpServers.*.type", r#""sse""#),
     ("mcpServers.*.transport", r#""http-only""#),
     ("mcpServers.*.image", r#""other""#),
@@ -146,7 +157,7 @@ fn bases() -> [Value; 3] {
     };
     [
         base(json!({"command": "a", "overrides": {"s": {"description": "a"}}})),
-        base(json!({"url": "http://a"})),
+        base(json!({"url": "http://a", "oauth": {"clientId": "a", "clientSecret": "b"}})),
         base(json!({"image": "a"})),
     ]
 }

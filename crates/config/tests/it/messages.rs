@@ -251,6 +251,42 @@ fn transport_problems_are_reported() {
 }
 
 #[test]
+fn sign_in_problems_are_reported() {
+    for (entry, expected) in [
+        (
+            r#"{"command": "a", "oauth": {"clientId": "x"}}"#,
+            "2:25: \"oauth\" has no effect for a server with \"command\" (remove it)",
+        ),
+        (
+            r#"{"url": "http://a", "headers": {"authorization": "x"}, "oauth": {}}"#,
+            "2:63: \"oauth\" has no effect beside the header \"Authorization\" (remove one of them)",
+        ),
+        (
+            r#"{"url": "http://a", "oauth": {"clientSecret": "x"}}"#,
+            "2:38: \"clientSecret\" has no effect without \"clientId\" (add \"clientId\", the ID of the client that you have registered)",
+        ),
+        (
+            r#"{"url": "http://a", "oauth": {"clientId": ""}}"#,
+            "2:38: \"clientId\" is empty",
+        ),
+        (
+            r#"{"url": "http://a", "oauth": {"client_id": "x"}}"#,
+            "2:38: unknown key \"client_id\" (did you mean \"clientId\"?)",
+        ),
+        (
+            r#"{"url": "http://a", "oauth": {"grant": "client_credentials"}}"#,
+            "2:38: a client that signs in for itself needs \"clientId\" and \"clientSecret\" (add both, or remove \"grant\")",
+        ),
+        (
+            r#"{"url": "http://a", "oauth": {"clientMetadataUrl": "http://b/c"}}"#,
+            "2:38: \"clientMetadataUrl\" is not an https:// URL (copy it from the documentation of the provider)",
+        ),
+    ] {
+        check_entry(entry, &[expected]);
+    }
+}
+
+#[test]
 fn trust_is_a_word_or_a_flag() {
     check_entry(
         r#"{"command": "a", "trust": "alwys"}"#,

@@ -7,7 +7,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use switchboard_config::{CommandLine, Inherit, Occasion, ResolveError, Server, Transport};
+use switchboard_config::{
+    CommandLine, Grant, Inherit, OAuth, Occasion, ResolveError, ResourceParameter, Server,
+    Transport,
+};
 use switchboard_test_support::left_out::{Lack, lacks};
 
 use super::{config, server};
@@ -69,6 +72,45 @@ fn an_address() {
     };
     assert_eq!(remote.url, "https://alpha/mcp");
     assert_eq!(remote.headers["Authorization"], "Bearer s3cret");
+}
+
+#[test]
+fn a_sign_in() {
+    let folder = tempfile::tempdir().unwrap();
+    secret(folder.path(), "app", "s3cret-of-app", 0o600);
+    let original = server(
+        r#"{"url": "https://a/mcp", "oauth": {"clientId": "${env:A}", "clientSecret": "${secret:app}",
+            "issuer": "https://${env:A}", "redirectUri": "http://127.0.0.1:8123/${env:A}", "scopes": ["a", "b"],
+            "resource": false, "grant": "client_credentials"}}"#,
+    );
+    let resolved = original.resolve("s", &Occasion::default(), folder.path(), &env);
+    let resolved = resolved.unwrap();
+    let is_known = |secret: &switchboard_redact::Secret| secret.value() == "s3cret-of-app";
+    assert!(resolved.secrets.iter().any(is_known), "it is not redacted");
+    let Transport::Remote(remote) = resolved.value.transport else {
+        panic!("not an address")
+    };
+    let scopes = ["a", "b"].map(str::to_owned).to_vec();
+    assert_eq!(
+        remote.oauth,
+        OAuth {
+            client_id: Some("alpha".to_owned()),
+            client_secret: Some("s3cret-of-app".to_owned()),
+            issuer: Some("https://alpha".to_owned()),
+            client_metadata_url: None,
+            redirect_uri: Some("http://127.0.0.1:8123/alpha".to_owned()),
+            scopes: Some(scopes),
+            resource: ResourceParameter::Omitted,
+            grant: Grant::ClientCredentials,
+        }
+    );
+    assert!(!format!("{remote:?}").contains("s3cret"), "{remote:?}");
+    let other = server(r#"{"url": "https://a/mcp", "oauth": {"resource": "api://a"}}"#);
+    let Transport::Remote(remote) = other.transport else {
+        panic!("not an address")
+    };
+    let fixed = ResourceParameter::Fixed("api://a".to_owned());
+    assert_eq!(remote.oauth.resource, fixed);
 }
 
 #[test]

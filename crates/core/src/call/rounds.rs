@@ -41,6 +41,8 @@ pub(super) struct Rounds {
     pauses: u32,
     /// A person has opened addresses. A server may ask for that once.
     opened: bool,
+    /// The user has signed in to the server, which a call waits for once.
+    pub(super) signed_in: bool,
     /// The longest time that the client may take to answer.
     patience: Duration,
     /// Start of the server's time limit, which excludes the time in which the client was asked.
@@ -56,6 +58,7 @@ impl Rounds {
             count: None,
             pauses: 0,
             opened: false,
+            signed_in: false,
             patience,
             since,
         }
@@ -65,6 +68,12 @@ impl Rounds {
     pub(super) fn begin_with(&mut self, params: Option<Raw>) {
         self.next.clone_from(&params);
         self.first = params;
+    }
+
+    /// Starts the call from scratch, after the user has signed in.
+    pub(super) fn begin_signed_in(&mut self) {
+        self.signed_in = true;
+        self.since = Instant::now();
     }
 
     /// The parameters of the next round.

@@ -87,9 +87,10 @@ impl From<Error> for Problem {
                 new(StatusCode::SERVICE_UNAVAILABLE).retry_after(retry_after)
             }
             Error::SearchClosed => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
-            Error::Disabled { .. } | Error::NoProject { .. } | Error::Unapproved { .. } => {
-                new(StatusCode::CONFLICT)
-            }
+            Error::NeedsSignIn { .. }
+            | Error::Disabled { .. }
+            | Error::NoProject { .. }
+            | Error::Unapproved { .. } => new(StatusCode::CONFLICT),
             Error::NotConnected { .. } => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
             Error::Busy { .. } | Error::TooManyInstances { .. } | Error::Crowded => {
                 new(StatusCode::TOO_MANY_REQUESTS).retry_after(SOON)

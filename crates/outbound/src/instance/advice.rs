@@ -38,6 +38,12 @@ pub(super) fn advised<'a>(reason: &'a str, server: &Server) -> (Cow<'a, str>, Op
     }
 }
 
+/// Tests if a connection failed because the server demands credentials, or other ones. The reason has no text of the server,
+/// so that no server can choose the advice.
+pub(super) fn is_refused(reason: &str) -> bool {
+    reason.contains("HTTP 401") || reason.contains("the server requires credentials")
+}
+
 /// A reason that is about a certificate, in words.
 fn of_certificate(reason: &str) -> Option<String> {
     let (before, found) = reason.split_once(CERTIFICATE)?;

@@ -1,23 +1,30 @@
 //! The task of one server, which decides when to start it, fetch its lists and stop it.
 
+mod health;
+mod sign_in;
+
 use std::{
     future::pending,
     sync::{Arc, Weak, atomic::Ordering::Relaxed},
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use switchboard_base::{
     health::{Health, Reason, ServerState},
     random,
 };
-use switchboard_client::{Client, Era, State as Connection};
-use switchboard_config::{Server, Transport, shell_word};
+use switchboard_client::{
+    Client, Era, State as Connection,
+    auth::{OAuth, State as SignIn},
+};
+use switchboard_config::{Server, Transport};
 use switchboard_wire::with_hint;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::sleep_until,
 };
 
+use self::sign_in::{signed_in, signed_out};
 use super::{
     Answer, Control, Instance, Known, advice,
     permission::{is_kept_up, off, runs},
@@ -52,12 +59,18 @@ pub(super) struct Task {
     is_off: bool,
     /// The reason of the last failure, until it is up again.
     failed: Option<Reason>,
+    /// The sign-in that the server waits for, and its state when the server refused it.
+    awaited: Option<(OAuth, SignIn)>,
 }
 
 /// One run of the server.
 struct Run {
     number: u64,
     client: Client,
+    /// The sign-in of the connection.
+    oauth: Option<OAuth>,
+    /// The server accepted it. One that is lost later has to be renewed by a user.
+    was_signed_in: bool,
     /// The last lines of its standard error.
     said: LastWords,
     advice: launch::LaunchAdvice,
@@ -111,6 +124,7 @@ impl Task {
             is_unprobed: false,
             is_off,
             failed: None,
+            awaited: None,
         }
     }
 
@@ -141,6 +155,10 @@ impl Task {
                 Some(order) = orders.recv() => self.carry_out(order).await,
                 () = state_changed(self.run.as_mut()) => {
                     self.look();
+                    Next::Go
+                }
+                () = signed_in(self.awaited.as_ref()) => {
+                    self.resume();
                     Next::Go
                 }
                 () = instance.wake.notified() => {
@@ -234,6 +252,7 @@ impl Task {
         let era = self.opening_era();
         self.runs += 1;
         self.is_off = false;
+        self.awaited = None;
         self.instance.set_launched(true);
         let name = &self.instance.name;
         self.restart.starting();
@@ -291,8 +310,8 @@ impl Task {
             deps: Arc::clone(&self.instance.deps),
         };
         let connecting = launch::connect(builder, start, &said, &advice, &answers);
-        let client = match connecting.await {
-            Ok(client) => client,
+        let (client, oauth) = match connecting.await {
+            Ok(connecting) => connecting,
             Err(NotStarted::Failed(error)) => return self.fail(error),
             Err(NotStarted::Held(reason)) => return self.hold(reason),
         };
@@ -300,6 +319,8 @@ impl Task {
             number: self.runs,
             state: client.watch_state(),
             client,
+            oauth,
+            was_signed_in: false,
             said,
             advice,
             answers,
@@ -360,6 +381,12 @@ impl Task {
     fn look(&mut self) {
         let Some(run) = &mut self.run else { return };
         let state = run.state.borrow_and_update().clone();
+        if run.was_signed_in
+            && let Some(oauth) = &run.oauth
+            && matches!(oauth.state(), SignIn::SignedOut { .. })
+        {
+            return self.await_sign_in();
+        }
         match state {
             Connection::Ready(session) if !run.ready => {
                 if !self.learn_era(session.revision.era()) {
@@ -378,6 +405,9 @@ impl Task {
                 }
                 let Some(run) = &mut self.run else { return };
                 run.ready = true;
+                let sign_in = run.oauth.as_ref().map(OAuth::state);
+                run.was_signed_in =
+                    matches!(sign_in, Some(SignIn::SignedIn { .. } | SignIn::Refreshing));
                 run.answers.note();
                 run.since = Instant::now();
                 self.instance.deps.reads.forget(&self.instance.id);
@@ -406,6 +436,11 @@ impl Task {
                     reason,
                     permanent: false,
                 });
+            }
+            Connection::Failed { reason, .. }
+                if run.oauth.is_some() && advice::is_refused(&reason) =>
+            {
+                self.await_sign_in();
             }
             Connection::Failed { reason, wrote } => {
                 let reason = run.reason(
@@ -491,54 +526,6 @@ impl Task {
             ..self.unwell()
         });
         self.instance.deps.live_catalog.ask_again();
-    }
-
-    /// The health of a server that is, or may be, retried. After a failure it has a reason until it is up.
-    fn again(&self, state: ServerState) -> Health {
-        let failed = self.failed.as_ref();
-        Health {
-            reason: failed.map(|reason| reason.within("the last attempt failed")),
-            action: failed.and_then(Reason::hint).map(Into::into),
-            ..Health::new(state)
-        }
-    }
-
-    /// The health of a server that is not retried for a while.
-    fn unwell(&self) -> Health {
-        let name = shell_word(&self.instance.name);
-        let (until, reason, state, action) = match self.restart.state() {
-            State::Waiting { until, reason } => {
-                let action = match reason.hint() {
-                    Some(hint) => format!("{hint}; the gateway retries it"),
-                    None => format!(
-                        "the gateway retries it; `switchboard logs {name}` shows its output"
-                    ),
-                };
-                (*until, reason, ServerState::Retrying, action)
-            }
-            State::Parked {
-                until,
-                reason,
-                permanent,
-            } => {
-                let first = match reason.hint() {
-                    Some(hint) => hint.to_owned(),
-                    None if *permanent => "fix the cause".to_owned(),
-                    None => format!("check `switchboard logs {name}`"),
-                };
-                let action = format!("{first}, then run `switchboard restart {name}`");
-                (*until, reason, ServerState::Parked, action)
-            }
-            State::Idle | State::Starting | State::Up { .. } => {
-                return Health::new(ServerState::Idle);
-            }
-        };
-        Health {
-            reason: Some(reason.clone()),
-            action: Some(action.into()),
-            next_try: Some(SystemTime::now() + until.saturating_duration_since(Instant::now())),
-            ..Health::new(state)
-        }
     }
 
     fn tick(&mut self) {
@@ -780,12 +767,14 @@ async fn come<T>(waited_for: Option<&mut (impl Future<Output = T> + Unpin)>) -> 
 }
 
 async fn state_changed(run: Option<&mut Run>) {
-    if let Some(run) = run
-        && run.state.changed().await.is_ok()
-    {
-        return;
+    let Some(run) = run else {
+        return pending().await;
+    };
+    tokio::select! {
+        Ok(()) = run.state.changed() => {}
+        () = signed_out(run.oauth.as_ref().filter(|_| run.was_signed_in)) => {}
+        else => pending().await,
     }
-    pending::<()>().await;
 }
 
 async fn at(due: Option<Instant>) {

@@ -8,6 +8,7 @@ use crate::{
     approvals::{Approval, Approvals, ApprovalsQuery, Approve, Reject, Respond},
     console::{Challenge, Link, Proof, Sessions, SignIn, SignOut, SignedIn, SignedOut},
     events::EventsQuery,
+    logins::{Login, LoginCallback, LoginPage, LoginProgress, Logins},
     profiles::{ProfileView, Profiles},
     rules::{Rules, TestRule, TestedRule},
     servers::{Logs, LogsQuery, NewServer, RestartQuery, Server, ServerDetail, Servers},
@@ -34,6 +35,14 @@ pub(super) const SHARED: &[(&str, &str)] = &[
     (
         "NoRoom",
         "Too many connections are open, or the audit log is full: nothing was done.",
+    ),
+    (
+        "LoginFailed",
+        "The sign-in has failed; the problem says why.",
+    ),
+    (
+        "NoLogin",
+        "Users cannot sign in to this server, or its entry cannot be used.",
     ),
     ("NotJson", "The body is not JSON."),
     (
@@ -213,6 +222,7 @@ pub(super) fn all() -> Vec<Route> {
         records(),
         console(),
         tokens(),
+        logins(),
     ]
     .into_iter()
     .flatten()
@@ -520,6 +530,62 @@ fn console() -> Vec<Route> {
             .answer::<SignedOut>(200, "The number of sessions that ended.")
             .error(422, "The body names no session, and the request has none.")
             .error(503, "#NoRoom"),
+    ]
+}
+
+fn logins() -> Vec<Route> {
+    vec![
+        get(
+            "/api/v1/logins",
+            "listLogins",
+            "List the sign-ins to servers, without their tokens",
+        )
+        .answer::<Logins>(200, "The sign-ins."),
+        post(
+            "/api/v1/servers/{name}/login",
+            "startLogin",
+            "Start a sign-in to a server with OAuth",
+        )
+        .description("A sign-in that is in progress is cancelled.")
+        .answer::<LoginPage>(200, "The page that the user has to open.")
+        .unknown_server()
+        .error(409, "#NoLogin")
+        .error(502, "#LoginFailed")
+        .error(503, "#Stopping"),
+        get(
+            "/api/v1/servers/{name}/login",
+            "waitForLogin",
+            "Wait up to 2 s for the user to finish the sign-in",
+        )
+        .answer::<LoginProgress>(200, "The progress of the sign-in.")
+        .error(404, "There is no such server, or no sign-in was started.")
+        .error(502, "#LoginFailed"),
+        post(
+            "/api/v1/servers/{name}/login/callback",
+            "finishLogin",
+            "Report the address that the browser of the user was redirected to",
+        )
+        .description("Only needed if the browser runs on another machine than the gateway.")
+        .body::<LoginCallback>()
+        .contents(204, "The address belongs to the sign-in.", Vec::new())
+        .error(
+            404,
+            "There is no such server, or no sign-in is in progress.",
+        )
+        .error(
+            502,
+            "The address does not belong to the sign-in, or the sign-in has failed.",
+        ),
+        post(
+            "/api/v1/servers/{name}/logout",
+            "logout",
+            "Revoke and forget the tokens for a server",
+        )
+        .answer::<Login>(200, "The sign-in.")
+        .unknown_server()
+        .error(409, "#NoLogin")
+        .error(502, "The tokens cannot be revoked or forgotten.")
+        .error(503, "#Stopping"),
     ]
 }
 

@@ -18,5 +18,6 @@
 mod apps;
 mod clients;
 mod left_out;
+mod login;
 mod servers;
 mod tours;

@@ -1,0 +1,76 @@
+//! The sign-in to a remote server.
+
+use std::fmt;
+
+/// The sign-in to a remote server. The defaults suit servers that follow the specification.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct OAuth {
+    /// The ID of a client that the user has registered.
+    pub client_id: Option<String>,
+    /// Its secret.
+    pub client_secret: Option<String>,
+    /// The only authorization server that the client is used with.
+    pub issuer: Option<String>,
+    /// The address of a client ID metadata document.
+    pub client_metadata_url: Option<String>,
+    /// The address that the browser is redirected to.
+    pub redirect_uri: Option<String>,
+    /// The scopes to ask for.
+    pub scopes: Option<Vec<String>>,
+    /// The `resource` parameter.
+    pub resource: ResourceParameter,
+    /// The kind of sign-in.
+    pub grant: Grant,
+}
+
+/// The `resource` parameter of a sign-in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ResourceParameter {
+    /// The one that the server publishes.
+    #[default]
+    Published,
+    /// This one.
+    Fixed(String),
+    /// None.
+    Omitted,
+}
+
+/// The kind of sign-in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grant {
+    /// A user signs in with a browser.
+    #[default]
+    AuthorizationCode,
+    /// The registered client signs in for itself.
+    ClientCredentials,
+}
+
+impl OAuth {
+    /// The texts that may have references.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        let resource = match &self.resource {
+            ResourceParameter::Fixed(text) => Some(text.as_str()),
+            ResourceParameter::Published | ResourceParameter::Omitted => None,
+        };
+        let texts = [
+            &self.client_id,
+            &self.client_secret,
+            &self.issuer,
+            &self.client_metadata_url,
+            &self.redirect_uri,
+        ];
+        let texts = texts.into_iter().filter_map(|text| text.as_deref());
+        texts.chain(resource)
+    }
+}
+
+/// Without the secret.
+impl fmt::Debug for OAuth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuth")
+            .field("client_id", &self.client_id)
+            .field("issuer", &self.issuer)
+            .field("grant", &self.grant)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,98 @@
+//! Converts `oauth` of an entry.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    diagnostic::Problems,
+    json::Json,
+    model::{Grant, OAuth, ResourceParameter},
+    read::{Block, references},
+};
+
+/// The texts that may have references.
+const TEXTS: [&str; 6] = [
+    "clientId",
+    "clientSecret",
+    "issuer",
+    "clientMetadataUrl",
+    "redirectUri",
+    "resource",
+];
+
+pub(super) fn read(
+    entry: Block<'_, '_>,
+    headers: &BTreeMap<String, String>,
+    problems: &mut Problems,
+) -> OAuth {
+    let Some(block) = entry.block("oauth") else {
+        return OAuth::default();
+    };
+    let mut names = headers.keys();
+    if names.any(|name| name.eq_ignore_ascii_case("authorization")) {
+        problems.add_with_hint(
+            entry.at("oauth"),
+            "\"oauth\" has no effect beside the header \"Authorization\"",
+            "remove one of them",
+        );
+    }
+    references(block, &TEXTS, problems);
+    for key in TEXTS {
+        if block.text(key).is_some_and(|text| text.trim().is_empty()) {
+            problems.add(block.at(key), format!("\"{key}\" is empty"));
+        }
+    }
+    let text = |key| block.text(key).map(str::to_owned);
+    let oauth = OAuth {
+        client_id: text("clientId"),
+        client_secret: text("clientSecret"),
+        issuer: text("issuer"),
+        client_metadata_url: text("clientMetadataUrl"),
+        redirect_uri: text("redirectUri"),
+        scopes: block.texts("scopes"),
+        resource: match block.value("resource") {
+            Some(Json::Bool(false)) => ResourceParameter::Omitted,
+            Some(Json::Text(text)) => ResourceParameter::Fixed(text.clone().into_owned()),
+            _ => ResourceParameter::Published,
+        },
+        grant: match block.text("grant") {
+            Some("client_credentials") => Grant::ClientCredentials,
+            _ => Grant::AuthorizationCode,
+        },
+    };
+    if oauth.client_id.is_none() {
+        for key in ["clientSecret", "issuer"] {
+            if block.text(key).is_some() {
+                problems.add_with_hint(
+                    block.at(key),
+                    format!("\"{key}\" has no effect without \"clientId\""),
+                    "add \"clientId\", the ID of the client that you have registered",
+                );
+            }
+        }
+    }
+    if oauth.grant == Grant::ClientCredentials
+        && (oauth.client_id.is_none() || oauth.client_secret.is_none())
+    {
+        problems.add_with_hint(
+            block.at("grant"),
+            "a client that signs in for itself needs \"clientId\" and \"clientSecret\"",
+            "add both, or remove \"grant\"",
+        );
+    }
+    for key in ["issuer", "clientMetadataUrl"] {
+        let is_url = |text: &str| text.starts_with("https://") || text.contains("${");
+        // Authorization servers on this machine are reached over HTTP.
+        let is_plain = |text: &str| key == "issuer" && text.starts_with("http://");
+        if let Some(text) = block.text(key)
+            && !is_url(text)
+            && !is_plain(text)
+        {
+            problems.add_with_hint(
+                block.at(key),
+                format!("\"{key}\" is not an https:// URL"),
+                "copy it from the documentation of the provider",
+            );
+        }
+    }
+    oauth
+}
