@@ -149,8 +149,12 @@ fn sign_in(link: &Arc<Link>, args: &Login) -> Result<Shown, Error> {
     let began = Instant::now();
     loop {
         let state: LoginProgress = link.get(&address)?;
-        if state.is_done {
+        if state.is_done && state.login.state == "signed in" {
             return Ok(state.login);
+        }
+        if state.is_done {
+            return Err(Error::new("the sign-in was cancelled")
+                .hint("start it again; the configuration of the server may have changed"));
         }
         let seconds = began.elapsed().as_secs();
         progress.show(&format!("waiting for you to sign in… {seconds} s"));

@@ -61,7 +61,7 @@ pub struct LoginPage {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LoginProgress {
-    /// The user has finished.
+    /// The user has finished, or no sign-in was started.
     #[serde(default)]
     pub is_done: bool,
     /// The sign-in.

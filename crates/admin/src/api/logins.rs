@@ -55,10 +55,8 @@ pub(super) async fn start(
 /// Waits a while for the end of the sign-in.
 pub(super) async fn show(Named(upstream): Named) -> Result<Json<LoginProgress>, Problem> {
     let is_done = match timeout(WAIT, upstream.finish_sign_in()).await {
-        Ok(ended) => {
-            ended.map_err(|error| problem(&error))?;
-            true
-        }
+        Ok(Ok(()) | Err(SignInError::NotStarted(_))) => true,
+        Ok(Err(error)) => return Err(problem(&error)),
         Err(_) => false,
     };
     let login = shown(upstream).await?;

@@ -558,7 +558,7 @@ fn logins() -> Vec<Route> {
             "Wait up to 2 s for the user to finish the sign-in",
         )
         .answer::<LoginProgress>(200, "The progress of the sign-in.")
-        .error(404, "There is no such server, or no sign-in was started.")
+        .unknown_server()
         .error(502, "#LoginFailed"),
         post(
             "/api/v1/servers/{name}/login/callback",

@@ -12,7 +12,13 @@ impl Task {
     pub(super) fn await_sign_in(&mut self) {
         let oauth = self.run.as_mut().and_then(|run| run.oauth.take());
         let awaited = oauth.map(|oauth| (oauth.clone(), oauth.state()));
-        self.let_go();
+        if self.run.as_ref().is_some_and(|run| run.ready) {
+            // The server may still answer calls in flight. The connection ends with the last of them.
+            self.instance.hide();
+            self.run = None;
+        } else {
+            self.let_go();
+        }
         let reason = match &awaited {
             Some((_, SignIn::SignedOut { reason })) => {
                 Reason::new(&reason.to_string(), reason.said())

@@ -3,7 +3,8 @@
 use super::{golden::Book, stage::Stage};
 
 pub(super) const FILES: &[&str] = &[
-    "add", "connect", "disable", "enable", "import", "remove", "restart", "secret", "token",
+    "add", "auth", "connect", "disable", "enable", "import", "login", "logout", "remove",
+    "restart", "secret", "token",
 ];
 
 super::at_both_widths!();
@@ -38,7 +39,18 @@ fn record(book: &mut Book) {
     stage.write_config(CONFIG);
     let _gateway = stage.gateway();
     servers(book, &stage);
+    sign_in(book, &stage);
     import(book, &stage);
+}
+
+/// The providers of real sign-ins choose their addresses, so there is none here.
+fn sign_in(book: &mut Book, stage: &Stage) {
+    for command in ["login", "logout"] {
+        let file = *FILES.iter().find(|file| **file == command).unwrap();
+        let lines: [&[&str]; 3] = [&[command], &[command, "nothing"], &[command, "echo"]];
+        book.run(file, stage, &lines);
+    }
+    book.run("auth", stage, &[&["auth"], &["auth", "list"]]);
 }
 
 /// There is nothing to change, or the usage is wrong.
