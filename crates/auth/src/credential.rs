@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Reach, Secret};
+use crate::{ConfiguredClient, Reach, Secret};
 
 /// A sign-in to one server: the registration of the client and the tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
@@ -26,6 +26,22 @@ pub struct Credential {
     pub scopes: Vec<String>,
     /// The tokens; `None` once the user is signed out.
     pub tokens: Option<Tokens>,
+}
+
+impl Credential {
+    /// Takes the secret of the configured client, which the user may have replaced.
+    pub(crate) fn follow(&mut self, configured: &ConfiguredClient) {
+        let issuer = configured.issuer.as_ref();
+        let is_elsewhere = issuer.is_some_and(|issuer| *issuer != self.issuer);
+        if configured.id != self.client.id || is_elsewhere {
+            return;
+        }
+        let has_secret = configured.secret.is_some();
+        if has_secret != self.client.secret.is_some() {
+            self.client.authentication = Authentication::choose(has_secret, None);
+        }
+        self.client.secret.clone_from(&configured.secret);
+    }
 }
 
 /// A client that is registered with an authorization server.

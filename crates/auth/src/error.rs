@@ -2,6 +2,9 @@
 
 use crate::shown;
 
+/// The fault of a document that is not JSON.
+const NO_JSON: &str = "not JSON";
+
 /// The reason why a user is not signed in. Texts of other parties are cut, and have no control characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -165,7 +168,7 @@ impl Error {
         let reason = match reason.classify() {
             serde_json::error::Category::Data => "a field is missing or has another type",
             serde_json::error::Category::Eof => "it ends too early",
-            serde_json::error::Category::Io | serde_json::error::Category::Syntax => "not JSON",
+            serde_json::error::Category::Io | serde_json::error::Category::Syntax => NO_JSON,
         };
         Self::Metadata {
             party,
@@ -173,10 +176,27 @@ impl Error {
         }
     }
 
+    /// Tests if a document is something else than JSON, such as a page for people.
+    pub(crate) fn is_no_json(&self) -> bool {
+        matches!(self, Self::Metadata { reason, .. } if reason == NO_JSON)
+    }
+
     pub(crate) fn no_token_endpoint(issuer: String) -> Self {
         Self::NoEndpoint {
             issuer,
             endpoint: "token endpoint",
+        }
+    }
+
+    /// Tests if the same request may succeed later, without an action of the user.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Refused { code, .. } => {
+                let named = ["temporarily_unavailable", "server_error", "HTTP 429"];
+                named.contains(&&**code) || code.starts_with("HTTP 5")
+            }
+            _ => false,
         }
     }
 

@@ -10,7 +10,8 @@
 //!
 //! | event | `Unknown`, `NeedsSignIn`, `SignedOut` | `SignedIn` | `AwaitingUser` | `Discovering`, `Registering` | `Exchanging` | `Refreshing` |
 //! |---|---|---|---|---|---|---|
-//! | refused by the server | note the challenge | ask if the issuer is the same, then refresh; note a challenge for scopes | the same, if there is a refresh token | note | note | note |
+//! | refused by the server | note the challenge | ask if the issuer is the same, then refresh; without a refresh token `SignedOut`; note a challenge for scopes | the same, if there is a refresh token | note | note | note |
+//! | accepted by the server | `SignedIn`, if there is a token | – | – | – | – | – |
 //! | sign-in | discover | discover | start again | start again | – | – |
 //! | renew | end | load, then refresh | load, then refresh | – | – | – |
 //! | response | – | – | – | next document, register, then open the browser | save, then `SignedIn` | save, then `SignedIn` |

@@ -57,7 +57,7 @@ const PATIENCE: u64 = 600;
 pub enum Event<'a> {
     /// The server refused a request for the lack of a valid token, or of scopes.
     Refused(Challenge),
-    /// The server accepted a request that it had refused with a former token.
+    /// The server accepted a request that it had refused before.
     Accepted,
     /// A user wants to sign in.
     SignIn(SignIn),
@@ -286,8 +286,12 @@ impl Machine {
     /// Takes a stored credential. One for another server, whose URL was configured before, is not used.
     fn adopt(&mut self, credential: Option<Credential>) {
         self.credential = credential.filter(|known| known.server == self.server.as_str());
-        if let Some(known) = &self.credential {
-            self.widen(known.reach);
+        if let Some(known) = &mut self.credential {
+            if let Some(client) = &self.settings.client {
+                known.follow(client);
+            }
+            let reach = known.reach;
+            self.widen(reach);
         }
     }
 
@@ -315,7 +319,7 @@ impl Machine {
 
     /// Tests if [`Event::Accepted`] would make a difference.
     pub fn is_unproven(&self) -> bool {
-        self.useless > 0
+        self.useless > 0 || (self.signed_out.is_some() && self.tokens().is_some())
     }
 
     /// The hosts that requests may be sent to.
@@ -391,6 +395,9 @@ impl Machine {
             Event::Refused(challenge) => self.refused(now, challenge),
             Event::Accepted => {
                 self.useless = 0;
+                if self.tokens().is_some() {
+                    self.signed_out = None;
+                }
                 Ok(Action::Wait)
             }
             Event::SignIn(start) => self.sign_in(start),
@@ -442,7 +449,13 @@ impl Machine {
                 return Ok(Action::Wait);
             }
             Grant::AuthorizationCode if has_refresh => Goal::Renewal,
-            Grant::AuthorizationCode => return Ok(Action::Wait),
+            Grant::AuthorizationCode => {
+                if self.tokens().is_some() {
+                    // It is kept, in case that the server is at fault and accepts it again.
+                    self.signed_out = Some(Error::SignedOut { said: None });
+                }
+                return Ok(Action::Wait);
+            }
         };
         let is_new = |tokens: &crate::Tokens| now < tokens.issued.saturating_add(REST);
         if self.useless >= USELESS && self.tokens().is_some_and(is_new) {

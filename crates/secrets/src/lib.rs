@@ -143,8 +143,18 @@ impl Vault {
             return Ok(key);
         }
         // A new key in place of a lost one would hide that the other secrets cannot be read.
-        let key = self.source.load(create && self.names()?.is_empty())?;
+        let is_file = matches!(self.source, KeySource::File(_));
+        let may_create = create && is_file && self.is_empty()?;
+        let key = self.source.load(may_create)?;
         Ok(self.key.get_or_init(|| key))
+    }
+
+    /// Tests if there are no secrets, not even damaged ones.
+    fn is_empty(&self) -> Result<bool, Error> {
+        match folder::list(&self.dir, FILES) {
+            (paths, None) => Ok(paths.is_empty()),
+            (_, Some(source)) => Err(Error::file("read", &self.dir, source)),
+        }
     }
 }
 

@@ -61,9 +61,15 @@ impl Machine {
                     _ => self.reload(),
                 };
             }
-            let read = read?;
-            let issuer = self.choose_issuer(&read)?;
-            return self.fetch_server(Found::new(read, issuer), goal);
+            match read {
+                // Some sites answer every path with their home page.
+                Err(error) if error.is_no_json() && left.len() > 1 => {}
+                read => {
+                    let read = read?;
+                    let issuer = self.choose_issuer(&read)?;
+                    return self.fetch_server(Found::new(read, issuer), goal);
+                }
+            }
         }
         left.remove(0);
         if let Some(next) = left.first() {
@@ -131,8 +137,11 @@ impl Machine {
         found: Found,
         goal: Goal,
     ) -> Result<Action, Error> {
-        let server = if response.status == 200 {
-            ServerMetadata::read(response.body, &found.issuer)?
+        let read = ServerMetadata::read(response.body, &found.issuer);
+        // Some sites answer every path with their home page.
+        let is_page = left.len() > 1 && read.as_ref().is_err_and(Error::is_no_json);
+        let server = if response.status == 200 && !is_page {
+            read?
         } else {
             left.remove(0);
             if let Some(next) = left.first() {

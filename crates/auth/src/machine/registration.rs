@@ -1,7 +1,7 @@
 //! The client at the authorization server.
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     Action, Authorization, Body, Found, Machine, Pending, Registration, Request, Response, Step,
@@ -19,8 +19,9 @@ struct Registered {
     client_id: String,
     client_secret: Option<Secret>,
     token_endpoint_auth_method: Option<String>,
+    /// Some servers send `null` in place of zero, which means never.
     #[serde(default)]
-    client_secret_expires_at: u64,
+    client_secret_expires_at: Value,
 }
 
 impl Machine {
@@ -179,8 +180,10 @@ impl Machine {
             secret: read.client_secret,
             authentication,
             redirect_uri: Some(sign_in.redirect_uri.clone()),
-            // Zero means never.
-            secret_expires: Some(read.client_secret_expires_at).filter(|&expires| expires != 0),
+            secret_expires: read
+                .client_secret_expires_at
+                .as_u64()
+                .filter(|&expires| expires != 0),
         };
         self.authorize(now, &found, &server, sign_in, client)
     }

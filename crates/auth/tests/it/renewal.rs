@@ -1,9 +1,11 @@
 //! New tokens in place of old ones.
 
 use serde_json::json;
-use switchboard_auth::{Action, Challenge, Error, Event, Machine, Settings, State};
+use switchboard_auth::{
+    Action, Challenge, ConfiguredClient, Error, Event, Machine, Settings, State,
+};
 
-use crate::server::{ISSUER, NOW, Rig};
+use crate::server::{ISSUER, NOW, Rig, SERVER};
 
 fn signed_in() -> Rig {
     let mut rig = Rig::new(Settings::new("Switchboard"));
@@ -258,4 +260,62 @@ fn odd_members_do_not_void_a_token() {
     let tokens = rig.stored.as_ref().unwrap().tokens.as_ref().unwrap();
     assert_eq!(tokens.access.expose(), "access-2");
     assert_eq!(tokens.expires, None);
+}
+
+#[test]
+fn refused_token_without_refresh_token_signs_out() {
+    let mut rig = Rig::new(Settings::new("Switchboard"));
+    rig.place.tokens["refresh_token"] = json!("");
+    rig.sign_in().unwrap();
+    let expires = rig.machine.state();
+    assert!(matches!(expires, State::SignedIn { .. }));
+    assert_eq!(rig.handle(Event::Refused(invalid())), Action::Wait);
+    assert!(matches!(rig.machine.state(), State::SignedOut { .. }));
+    // The server was at fault, and accepts the token again.
+    assert!(rig.machine.is_unproven());
+    assert_eq!(rig.handle(Event::Accepted), Action::Wait);
+    assert_eq!(rig.machine.state(), expires);
+    assert!(!rig.machine.is_unproven());
+}
+
+#[test]
+fn new_secret_of_the_client_is_used() {
+    let settings = |secret: &str, issuer: Option<&str>| Settings {
+        client: Some(ConfiguredClient {
+            id: "mine".to_owned(),
+            secret: Some(secret.into()),
+            issuer: issuer.map(str::to_owned),
+        }),
+        ..Settings::new("Switchboard")
+    };
+    let mut rig = Rig::new(settings("old", None));
+    rig.sign_in().unwrap();
+    for (issuer, expected) in [
+        (None, "new"),
+        (Some(ISSUER), "new"),
+        // It is for another issuer.
+        (Some("https://other.example"), "old"),
+    ] {
+        let server = SERVER.parse().unwrap();
+        rig.machine = Machine::new(server, settings("new", issuer), rig.stored.clone());
+        let secret = rig.machine.credential().unwrap().client.secret.clone();
+        assert_eq!(secret.unwrap().expose(), expected, "{issuer:?}");
+        rig.stored.as_mut().unwrap().client.secret = Some("old".into());
+    }
+}
+
+#[test]
+fn outages_are_told_from_refusals() {
+    let mut rig = signed_in();
+    for (code, is_temporary) in [
+        ("temporarily_unavailable", true),
+        ("server_error", true),
+        ("invalid_request", false),
+    ] {
+        rig.place.refusals = vec![code];
+        let Action::Done(Err(error)) = rig.handle(Event::Renew) else {
+            panic!("{code}");
+        };
+        assert_eq!(error.is_temporary(), is_temporary, "{code}");
+    }
 }

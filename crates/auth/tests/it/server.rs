@@ -39,6 +39,8 @@ pub(crate) struct Place {
     issued: u64,
     /// The status of documents that are not there.
     pub(crate) missing: u16,
+    /// The home page, in place of these documents.
+    pub(crate) pages: Vec<&'static str>,
 }
 
 impl Place {
@@ -80,6 +82,7 @@ impl Place {
             used: BTreeSet::new(),
             issued: 0,
             missing: 404,
+            pages: Vec::new(),
         }
     }
 
@@ -119,6 +122,7 @@ impl Place {
             "https://auth.example/register" => self.registration.clone(),
             "https://auth.example/revoke" => (200, String::new()),
             "https://auth.example/token" => self.token(&form),
+            _ if self.pages.contains(&address) => (200, "<!doctype html>".to_owned()),
             _ => match self.documents.get(address) {
                 Some(document) => (200, document.to_string()),
                 None => (self.missing, "{}".to_owned()),

@@ -186,6 +186,30 @@ fn old_server_is_its_own_authorization_server() {
 }
 
 #[test]
+fn pages_in_place_of_documents_are_passed_over() {
+    let mut place = Place::new();
+    let resource = json!({ "resource": SERVER, "authorization_servers": [ISSUER] });
+    let root = "https://mcp.example/.well-known/oauth-protected-resource";
+    place.documents.insert(root.to_owned(), resource);
+    let server = place.server().clone();
+    let openid = "https://auth.example/.well-known/openid-configuration/tenant";
+    place.documents.insert(openid.to_owned(), server);
+    place.pages = vec![
+        "https://mcp.example/.well-known/oauth-protected-resource/mcp",
+        "https://auth.example/.well-known/oauth-authorization-server/tenant",
+    ];
+    Rig::at(place, settings()).sign_in().unwrap();
+}
+
+#[test]
+fn secret_that_never_expires_may_be_null() {
+    let mut rig = Rig::new(settings());
+    let registration = json!({ "client_id": "registered", "client_secret_expires_at": null });
+    rig.place.registration = (201, registration.to_string());
+    rig.sign_in().unwrap();
+}
+
+#[test]
 fn more_scopes_are_requested_in_addition() {
     let mut rig = Rig::new(settings());
     rig.place.challenge.scope = Some("read".to_owned());

@@ -78,6 +78,8 @@ struct View {
     is_unproven: bool,
     /// The stored credential is not known yet.
     is_loading: bool,
+    /// The reason why the tokens cannot be renewed at the moment.
+    outage: Option<Error>,
 }
 
 /// A sign-in that a user has to finish in a browser. Dropping it cancels the sign-in.
@@ -107,6 +109,7 @@ impl OAuth {
             renewable_until: None,
             is_unproven: false,
             is_loading: true,
+            outage: None,
         });
         let channel = (orders, commands.downgrade());
         let task = Task::new(server, settings, Arc::new(store), publish, channel)?;
@@ -121,6 +124,12 @@ impl OAuth {
     /// The state.
     pub fn state(&self) -> State {
         self.view.borrow().state.clone()
+    }
+
+    /// The reason why the tokens cannot be renewed at the moment, if it is one that may end by itself: the authorization
+    /// server cannot be reached, for example. A new sign-in would not help.
+    pub fn outage(&self) -> Option<Error> {
+        self.view.borrow().outage.clone()
     }
 
     /// Waits until the state differs from this one, and returns it.
@@ -148,8 +157,8 @@ impl OAuth {
         answered.await.unwrap_or(Err(Error::Cancelled))
     }
 
-    /// Waits until no token is being exchanged. Await this before the program ends, or a refresh token that was used may
-    /// be all that is stored.
+    /// Waits until no token is being exchanged, and all are stored as far as possible. Await this before the program ends,
+    /// or a refresh token that was used may be all that is stored.
     pub async fn settled(&self) {
         let (answer, answered) = oneshot::channel();
         self.order(Command::Settle(answer)).await;
@@ -210,9 +219,14 @@ impl OAuth {
         token.filter(|token| Some(token) != used.as_ref())
     }
 
-    /// Reports that the server accepted a request that it had refused with a former token.
-    pub(crate) fn accepted(&self) {
-        if self.view.borrow().is_unproven {
+    /// Reports that the server accepted a request, which it may have refused with a former token.
+    pub(crate) fn accepted(&self, is_repeated: bool) {
+        let is_news = {
+            let view = self.view.borrow();
+            let is_signed_out = matches!(view.state, State::SignedOut { .. });
+            view.is_unproven && (is_repeated || is_signed_out)
+        };
+        if is_news {
             // A full queue has reports like this one.
             let _ = self.commands.try_send(Command::Accepted);
         }

@@ -34,6 +34,8 @@ const SAVE_DELAY: Duration = Duration::from_millis(100);
 /// The delay after a renewal that failed: it is doubled up to the longest one.
 const RETRY: Duration = Duration::from_secs(5);
 const RETRY_MAX: Duration = Duration::from_mins(10);
+/// The longest such delay if a request needs the token.
+const RETRY_NEEDED_MAX: Duration = Duration::from_secs(15);
 
 type Answer<T> = oneshot::Sender<T>;
 type Outcome<T> = Result<T, Error>;
@@ -88,15 +90,23 @@ pub(super) struct Task {
     attempts: u64,
     /// The work of the machine is a renewal.
     is_renewing: bool,
-    /// The requests that wait for it.
+    /// A request needs a renewal, which follows the work in flight.
+    renews_next: bool,
+    /// The requests that wait for a renewal.
     waiting: Vec<Answer<()>>,
+    /// A sign-in by a user that waits for the end of the renewal.
+    sign_in_next: Option<Answer<Outcome<Option<Opened>>>>,
     signing_out: Vec<Answer<Outcome<()>>>,
     /// Held while tokens are exchanged.
     lock: Option<Lock>,
-    /// The reason why the credential is not stored as it is.
+    /// The reason why the credential is not stored as it is. The lock is held meanwhile: the stored one may be void.
     unsaved: Option<String>,
-    /// The next renewal is not tried before this time.
+    /// The time of the next attempt to save it.
+    save_at: Option<Instant>,
+    /// The time at which the last renewal failed, and the delay before the next one.
     retry: Option<(Instant, Duration)>,
+    /// The reason, if it may end by itself.
+    outage: Option<Error>,
     /// Spreads the renewals of several credentials.
     jitter: u64,
     warnings: Limited,
@@ -124,11 +134,15 @@ impl Task {
             attempt: None,
             attempts: 0,
             is_renewing: false,
+            renews_next: false,
             waiting: Vec::new(),
+            sign_in_next: None,
             signing_out: Vec::new(),
             lock: None,
             unsaved: None,
+            save_at: None,
             retry: None,
+            outage: None,
             jitter: u16::from_be_bytes(jitter).into(),
             warnings: Limited::default(),
         })
@@ -162,7 +176,24 @@ impl Task {
                     self.tick().await;
                 }
             }
+            self.follow_up().await;
             self.publish();
+        }
+    }
+
+    /// Starts the work that waits for the end of other work.
+    async fn follow_up(&mut self) {
+        if self.flight.is_some() {
+            return;
+        }
+        if let Some(answer) = self.sign_in_next.take() {
+            self.sign_in(answer).await;
+        }
+        if self.flight.is_none() && std::mem::take(&mut self.renews_next) {
+            self.renew(Event::Renew).await;
+            if self.flight.is_none() {
+                self.release_waiting();
+            }
         }
     }
 
@@ -174,13 +205,13 @@ impl Task {
             State::AwaitingUser { until } => Some(wall(until)),
             State::SignedIn { .. } => None,
             // Its work ends by itself, or nothing is to be done.
-            _ => return None,
+            _ => return self.save_at,
         };
         let renewal = self.renew_at().map(|at| match self.retry {
-            Some((not_before, _)) => wall(at).max(not_before),
+            Some((failed, delay)) => wall(at).max(failed + delay),
             None => wall(at),
         });
-        end.into_iter().chain(renewal).min()
+        [end, renewal, self.save_at].into_iter().flatten().min()
     }
 
     fn renew_at(&self) -> Option<u64> {
@@ -199,23 +230,33 @@ impl Task {
             .is_some_and(|tokens| is_alone || tokens.refresh.is_some())
     }
 
-    fn may_retry(&self) -> bool {
+    /// Tests if a renewal may be tried, after at most this delay.
+    fn may_retry(&self, longest: Duration) -> bool {
         self.retry
-            .is_none_or(|(not_before, _)| Instant::now() >= not_before)
+            .is_none_or(|(failed, delay)| Instant::now() >= failed + delay.min(longest))
     }
 
     async fn tick(&mut self) {
         if matches!(self.machine.state(), State::AwaitingUser { .. }) {
             self.handle(Event::Tick).await;
         }
+        if self.save_at.is_some_and(|at| Instant::now() >= at) && self.flight.is_none() {
+            self.save().await;
+            self.unlock();
+        }
         let is_due = self.renew_at().is_some_and(|at| now() >= at);
-        if is_due && self.may_retry() && self.flight.is_none() {
+        if is_due && self.may_retry(RETRY_MAX) && self.flight.is_none() {
             self.renew(Event::Renew).await;
         }
     }
 
     async fn command(&mut self, command: Command) {
         match command {
+            Command::SignIn(answer) if self.is_renewing && self.flight.is_some() => {
+                if let Some(former) = self.sign_in_next.replace(answer) {
+                    let _ = former.send(Err(Error::Cancelled));
+                }
+            }
             Command::SignIn(answer) => self.sign_in(answer).await,
             Command::SignOut(answer) => self.sign_out(answer).await,
             Command::Callback {
@@ -240,8 +281,8 @@ impl Task {
                 let is_due = self
                     .tokens()
                     .is_some_and(|tokens| tokens.has_expired(now()));
-                if is_due && self.can_renew() && self.may_retry() && self.flight.is_none() {
-                    self.renew(Event::Renew).await;
+                if is_due && self.can_renew() && self.may_retry(RETRY_NEEDED_MAX) {
+                    self.renew_soon().await;
                 }
                 self.answer_later(answer);
             }
@@ -251,14 +292,26 @@ impl Task {
             }
             Command::Accepted => self.handle(Event::Accepted).await,
             Command::Settle(answer) => {
+                if self.unsaved.is_some() {
+                    self.save().await;
+                }
                 let _ = answer.send(());
             }
         }
     }
 
+    /// Renews the token for a request, after the work in flight.
+    async fn renew_soon(&mut self) {
+        if self.flight.is_none() {
+            self.renew(Event::Renew).await;
+        } else if !self.is_renewing {
+            self.renews_next = true;
+        }
+    }
+
     /// Answers once the work for a new token has ended. A user may take longer than a request can wait.
     fn answer_later(&mut self, answer: Answer<()>) {
-        if self.flight.is_some() && self.is_renewing {
+        if self.flight.is_some() && (self.is_renewing || self.renews_next) {
             self.waiting.push(answer);
         } else {
             // The view has to be current when the answer arrives.
@@ -271,9 +324,10 @@ impl Task {
     async fn abandon(&mut self, reason: Error) {
         self.flight = None;
         self.is_renewing = false;
+        self.renews_next = false;
         // The outcome is known.
         let _ = self.machine.handle(now(), Event::Cancel);
-        self.lock = None;
+        self.unlock();
         self.release_waiting();
         self.end_attempt(Err(reason)).await;
     }
@@ -337,7 +391,7 @@ impl Task {
             }
             Ok(_) => {}
             Err(error) => {
-                self.lock = None;
+                self.unlock();
                 let reason = error.to_string();
                 let _ = answer.send(Err(Error::NotSaved { reason }));
                 return;
@@ -413,11 +467,16 @@ impl Task {
             // A server of 2025-03-26 sends no challenge.
             challenge.error = Some("invalid_token".to_owned());
         }
-        if self.flight.is_some() || (!challenge.needs_scope() && !self.may_retry()) {
-            // The machine only notes the challenge while it works. The next request may find a new token.
-            if self.flight.is_some() {
-                self.handle(Event::Refused(challenge)).await;
-            }
+        let is_about_token = !challenge.needs_scope();
+        let may_retry = self.may_retry(RETRY_NEEDED_MAX);
+        if self.flight.is_some() {
+            // The machine only notes the challenge while it works.
+            self.handle(Event::Refused(challenge)).await;
+            self.renews_next |=
+                is_about_token && may_retry && self.can_renew() && !self.is_renewing;
+            return;
+        }
+        if is_about_token && !may_retry {
             return;
         }
         self.renew(Event::Refused(challenge)).await;
@@ -426,6 +485,13 @@ impl Task {
     /// Handles an event whose outcome shows in the state.
     fn handle_quietly(&mut self, event: Event<'_>) {
         let _ = self.machine.handle(now(), event);
+    }
+
+    /// Lets other processes use the credential, unless it is not stored as it is.
+    fn unlock(&mut self) {
+        if self.unsaved.is_none() {
+            self.lock = None;
+        }
     }
 
     async fn lock(&mut self) -> bool {
@@ -548,6 +614,7 @@ impl Task {
             match self.store.save(credential.clone()).await {
                 Ok(()) => {
                     self.unsaved = None;
+                    self.save_at = None;
                     return;
                 }
                 Err(error) => {
@@ -557,18 +624,24 @@ impl Task {
             }
             sleep(SAVE_DELAY * attempt).await;
         }
+        self.save_at = Some(Instant::now() + RETRY);
     }
 
     /// The work of the machine has ended.
     async fn done(&mut self, outcome: Outcome<()>) {
-        self.lock = None;
+        self.unlock();
         if std::mem::take(&mut self.is_renewing) {
+            self.outage = outcome
+                .as_ref()
+                .err()
+                .filter(|error| error.is_temporary())
+                .cloned();
             self.retry = match (&outcome, self.retry) {
                 (Ok(()), _) => None,
                 (Err(Error::TooManyStepUps { .. } | Error::StillRefused), retry) => retry,
                 (Err(_), last) => {
                     let delay = last.map_or(RETRY, |(_, last)| (last * 2).min(RETRY_MAX));
-                    Some((Instant::now() + delay, delay))
+                    Some((Instant::now(), delay))
                 }
             };
             self.release_waiting();
@@ -577,19 +650,22 @@ impl Task {
             }
             return;
         }
-        self.release_waiting();
-        let signing_out = std::mem::take(&mut self.signing_out);
-        for answer in signing_out {
-            let stored = match self.unsaved.clone() {
-                Some(reason) => Err(Error::NotSaved { reason }),
-                None => outcome.clone(),
-            };
-            let _ = answer.send(stored);
-        }
         if outcome.is_ok() {
             self.retry = None;
+            self.outage = None;
+            self.renews_next = false;
         }
-        self.end_attempt(outcome).await;
+        if !self.renews_next {
+            self.release_waiting();
+        }
+        let stored = match self.unsaved.clone() {
+            Some(reason) if outcome.is_ok() => Err(Error::NotSaved { reason }),
+            _ => outcome,
+        };
+        for answer in self.signing_out.drain(..) {
+            let _ = answer.send(stored.clone());
+        }
+        self.end_attempt(stored).await;
     }
 
     /// Tells the user how the sign-in ended.
@@ -635,6 +711,7 @@ impl Task {
             renewable_until: expires.filter(|_| self.can_renew()),
             is_unproven: self.machine.is_unproven(),
             is_loading: false,
+            outage: self.outage.clone(),
         };
         self.view.send_if_modified(|view| {
             let is_new = *view != new;

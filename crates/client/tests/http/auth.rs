@@ -51,6 +51,10 @@ struct Book {
     denies: bool,
     /// The size of its metadata.
     padding: usize,
+    /// The metadata of the server is not sent yet.
+    is_held: bool,
+    /// The token endpoint has a fault.
+    is_down: bool,
 }
 
 /// An MCP server that requires tokens, and its authorization server.
@@ -118,11 +122,14 @@ async fn answer(incoming: Incoming, base: String, book: Arc<Mutex<Book>>) {
                 format!("www-authenticate: Bearer resource_metadata=\"{metadata}\"\r\n");
             (401, challenge, json!({}))
         }
-        "/.well-known/oauth-protected-resource/mcp" => (
-            200,
-            String::new(),
-            json!({ "resource": format!("{base}/mcp"), "authorization_servers": [base] }),
-        ),
+        "/.well-known/oauth-protected-resource/mcp" => {
+            while book.lock().is_held {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            let metadata =
+                json!({ "resource": format!("{base}/mcp"), "authorization_servers": [base] });
+            (200, String::new(), metadata)
+        }
         "/.well-known/oauth-authorization-server" => (
             200,
             String::new(),
@@ -155,6 +162,7 @@ async fn answer(incoming: Incoming, base: String, book: Arc<Mutex<Book>>) {
             back.query_pairs_mut().extend_pairs([result, state]);
             (302, format!("location: {back}\r\n"), json!({}))
         }
+        "/token" if book.lock().is_down => (503, String::new(), json!({})),
         "/token" => token(&parameters(&incoming.body), &mut book.lock()),
         _ => (404, String::new(), json!({})),
     };
@@ -381,6 +389,89 @@ async fn tokens_that_cannot_be_saved_are_used() {
         Err(Error::NotSaved { .. })
     ));
     assert_eq!(place.book.lock().reused, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn tokens_are_saved_before_the_program_ends() {
+    let place = Place::new(Book::default()).await;
+    let store = Shared::default();
+    store.0.is_full.store(true, Relaxed);
+    let oauth = place.oauth(store.clone());
+    let mut opened = start(&oauth).await;
+    let (status, page) = consent(&opened).await;
+    assert!(status == 400 && page.contains("no space left"), "{page}");
+    assert!(matches!(opened.finish().await, Err(Error::NotSaved { .. })));
+    // It can be used all the same.
+    let mut wire = place.wire(&oauth).await;
+    wire.send(modern(1, "tools/list", json!({})));
+    assert_eq!(wire.message().await["id"], 1);
+    store.0.is_full.store(false, Relaxed);
+    oauth.settled().await;
+    let stored = store.0.credential.lock().clone().unwrap();
+    assert_eq!(stored.tokens.unwrap().access.expose(), "access-1");
+}
+
+#[tokio::test]
+async fn request_waits_for_metadata_that_a_user_needs() {
+    let place = Place::new(Book::default()).await;
+    let oauth = place.oauth(InMemory::default());
+    sign_in(&oauth).await;
+    let mut wire = place.wire(&oauth).await;
+    place.book.lock().is_held = true;
+    let user = oauth.clone();
+    let starting = tokio::spawn(async move { start(&user).await });
+    let state = oauth.state();
+    let state = timeout(PATIENCE, oauth.changed_from(&state)).await.unwrap();
+    assert_eq!(state, State::Discovering);
+    place.expire();
+    wire.send(modern(1, "tools/list", json!({})));
+    assert!(wire.is_quiet(100).await, "it waits for the renewal");
+    place.book.lock().is_held = false;
+    assert_eq!(wire.message().await["id"], 1);
+    let opened = starting.await.unwrap();
+    assert!(matches!(oauth.state(), State::AwaitingUser { .. }));
+    drop(opened);
+    assert_eq!(place.book.lock().renewals, 1);
+}
+
+#[tokio::test]
+async fn sign_in_waits_for_a_renewal() {
+    let place = Place::new(Book::default()).await;
+    let oauth = place.oauth(InMemory::default());
+    sign_in(&oauth).await;
+    let mut wire = place.wire(&oauth).await;
+    place.book.lock().is_held = true;
+    place.expire();
+    let state = oauth.state();
+    wire.send(modern(1, "tools/list", json!({})));
+    timeout(PATIENCE, oauth.changed_from(&state)).await.unwrap();
+    let user = oauth.clone();
+    let starting = tokio::spawn(async move { start(&user).await });
+    place.book.lock().is_held = false;
+    assert_eq!(wire.message().await["id"], 1);
+    let mut opened = starting.await.unwrap();
+    consent(&opened).await;
+    opened.finish().await.unwrap();
+}
+
+#[tokio::test]
+async fn outage_of_the_authorization_server_is_reported() {
+    let place = Place::new(Book::default()).await;
+    let oauth = place.oauth(InMemory::default());
+    sign_in(&oauth).await;
+    assert_eq!(oauth.outage(), None);
+    place.expire();
+    place.book.lock().is_down = true;
+    let mut wire = place.wire(&oauth).await;
+    wire.send(modern(1, "tools/list", json!({})));
+    assert_eq!(wire.failure().await.1, Some(401));
+    let outage = oauth.outage().unwrap();
+    assert!(outage.to_string().contains("HTTP 503"), "{outage}");
+    assert!(matches!(oauth.state(), State::SignedIn { .. }));
+    // A user who signs in ends it.
+    place.book.lock().is_down = false;
+    sign_in(&oauth).await;
+    assert_eq!(oauth.outage(), None);
 }
 
 #[tokio::test]

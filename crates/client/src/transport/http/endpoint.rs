@@ -236,9 +236,7 @@ impl Endpoint {
             let response = self.follow(method.clone(), url, headers.clone(), body.clone());
             let response = response.await?;
             if !auth::is_refusal(&response) {
-                if attempts > 1 {
-                    oauth.accepted();
-                }
+                oauth.accepted(attempts > 1);
                 return Ok(response);
             }
             if attempts == ATTEMPTS {
