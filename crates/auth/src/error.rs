@@ -91,6 +91,8 @@ pub enum Error {
         request: &'static str,
         /// The error code of OAuth, or the HTTP status.
         code: String,
+        /// The HTTP status, unless the refusal came through the browser.
+        status: Option<u16>,
         /// The authorization server's own description.
         said: Option<String>,
     },
@@ -192,9 +194,9 @@ impl Error {
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
-            Self::Refused { code, .. } => {
-                let named = ["temporarily_unavailable", "server_error", "HTTP 429"];
-                named.contains(&&**code) || code.starts_with("HTTP 5")
+            Self::Refused { code, status, .. } => {
+                let named = ["temporarily_unavailable", "server_error"];
+                named.contains(&&**code) || matches!(status, Some(429 | 500..=599))
             }
             _ => false,
         }

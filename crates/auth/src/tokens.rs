@@ -97,6 +97,7 @@ pub(crate) fn refusal(request: &'static str, response: &Response<'_>) -> Error {
     Error::Refused {
         request,
         code,
+        status: Some(response.status),
         said,
     }
 }

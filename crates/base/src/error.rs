@@ -76,6 +76,15 @@ pub enum Error {
         /// The cause, if it is known.
         reason: Option<Reason>,
     },
+    /// The sign-in to the server cannot be renewed at the moment.
+    SignInOutage {
+        /// The server.
+        server: Arc<str>,
+        /// The cause.
+        reason: Reason,
+        /// The time until the next attempt.
+        retry_after: Duration,
+    },
     /// The server is disabled.
     Disabled {
         /// The server.
@@ -327,6 +336,7 @@ impl Error {
             Self::NeedsSignIn { server, .. } => {
                 format!("sign in with `switchboard login {}`", shell_word(server)).into()
             }
+            Self::SignInOutage { .. } => "try again later".into(),
             Self::Disabled { server } => {
                 format!("enable it with `switchboard enable {}`", shell_word(server)).into()
             }
@@ -380,6 +390,7 @@ impl Error {
             Self::Initializing { .. }
             | Self::InitializationFailed { .. }
             | Self::NeedsSignIn { .. }
+            | Self::SignInOutage { .. }
             | Self::Disabled { .. }
             | Self::NoProject { .. }
             | Self::NotConnected { .. }
@@ -495,6 +506,17 @@ impl Error {
                     ("permanent", Raw::from(true)),
                 ];
                 let data = Raw::object(data);
+                (codes::INITIALIZATION_FAILED, message, Some(data))
+            }
+            Self::SignInOutage {
+                server,
+                reason,
+                retry_after,
+            } => {
+                let reason = reader.reason_for(reason, &in_logs(server));
+                let message =
+                    format!("the sign-in to server `{server}` cannot be renewed: {reason}");
+                let data = Raw::object([("part", Raw::string(server)), retry(*retry_after)]);
                 (codes::INITIALIZATION_FAILED, message, Some(data))
             }
             Self::NoProject { server, .. } => {

@@ -3,10 +3,11 @@
 use std::{
     env,
     io::{self, BufRead as _},
+    os::unix::process::CommandExt as _,
     process::{Command, Stdio},
     sync::Arc,
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use clap::{Args, Subcommand};
@@ -29,6 +30,10 @@ use super::{
     times::{local, since, span},
 };
 use crate::{link::Link, place::Place};
+
+/// The longest time for an opener to fail. Some run as long as the browser.
+const OPENING: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Sign in to a server with OAuth.
 ///
@@ -153,8 +158,11 @@ fn sign_in(link: &Arc<Link>, args: &Login) -> Result<Shown, Error> {
             return Ok(state.login);
         }
         if state.is_done {
-            return Err(Error::new("the sign-in was cancelled")
-                .hint("start it again; the configuration of the server may have changed"));
+            return Err(match state.login.reason {
+                Some(reason) => Error::new(format!("not signed in: {reason}")),
+                None => Error::new("the sign-in was cancelled")
+                    .hint("start it again; the configuration of the server may have changed"),
+            });
         }
         let seconds = began.elapsed().as_secs();
         progress.show(&format!("waiting for you to sign in… {seconds} s"));
@@ -222,7 +230,7 @@ fn open(url: &str) -> bool {
     let Some(opener) = programs::find(OPENER.as_ref(), path) else {
         return false;
     };
-    let status = Command::new(opener)
+    let opening = Command::new(opener)
         .arg(url)
         // The opener searches PATH for browsers.
         .env("PATH", path)
@@ -230,8 +238,21 @@ fn open(url: &str) -> bool {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .status();
-    status.is_ok_and(|status| status.success())
+        // Ctrl-C ends the command, not the browser.
+        .process_group(0)
+        .spawn();
+    let Ok(mut opening) = opening else {
+        return false;
+    };
+    let until = Instant::now() + OPENING;
+    while Instant::now() < until {
+        match opening.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) => thread::sleep(LOOK_AGAIN),
+            Err(_) => return false,
+        }
+    }
+    true
 }
 
 fn parsed<T: DeserializeOwned>(answer: &str) -> Result<T, Error> {

@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 use crate::home::Home;
 use crate::model::{CommandLine, Inherit};
 
+/// The variable with the key of the vault, which no server gets.
+const VAULT_KEY: &str = "SWITCHBOARD_KEY";
+
 /// Variables that every server gets. Names are listed individually: families such as `npm_config_*`,
 /// `UV_*` and `PIP_*` also have members that contain credentials or name code to run.
 const PASSED: &[&str] = &[
@@ -282,6 +285,9 @@ impl CommandLine {
     }
 
     fn inherits(&self, name: &OsStr) -> bool {
+        if name == VAULT_KEY {
+            return false;
+        }
         match &self.inherit_env {
             Inherit::All => true,
             Inherit::Names(names) => names.iter().any(|known| OsStr::new(known) == name),
@@ -364,6 +370,18 @@ mod tests {
             .into_keys()
             .map(|name| name.into_string().unwrap())
             .collect()
+    }
+
+    #[test]
+    fn key_of_the_vault_is_never_inherited() {
+        let environment = environment(&[(VAULT_KEY, "x"), ("OTHER", "y")], None);
+        for inherit_env in [Inherit::All, Inherit::Names(vec![VAULT_KEY.to_owned()])] {
+            let line = CommandLine {
+                inherit_env,
+                ..CommandLine::default()
+            };
+            assert!(!names(&environment, &line).contains(&VAULT_KEY.to_owned()));
+        }
     }
 
     #[test]

@@ -90,8 +90,11 @@ async function signIn(name) {
       tab.location.replace(url);
       notice(`Sign in to ${name} in the new tab.`);
     }
-    while (url && !(await get(path("servers", name, "login"))).isDone);
-    notice(`You are signed in to ${name}.`, "good");
+    let progress;
+    do progress = await get(path("servers", name, "login"));
+    while (!progress.isDone);
+    if (progress.login.state === "signed in") notice(`You are signed in to ${name}.`, "good");
+    else notice(`The sign-in to ${name} was cancelled.`, "bad");
   } catch (error) {
     // The page of the provider may say more.
     if (!opened) tab?.close();

@@ -61,7 +61,7 @@ use crate::{
     relay::LastProgress,
     roots,
     scope::Scope,
-    suspended::{ResumeKey, request_digest},
+    suspended::{ResumeKey, refused, request_digest},
     translate,
 };
 
@@ -126,13 +126,16 @@ impl UpstreamRequest<'_> {
     }
 }
 
+/// The questions of a server, with their keys.
+type Questions = Vec<(String, Question)>;
+
 /// The state of a call while its client is away.
 #[derive(Debug)]
 pub(crate) enum SuspendedCall {
     /// The server waits for these answers.
     Waiting {
         in_flight: Box<InFlight>,
-        asked: Vec<(String, Question)>,
+        asked: Questions,
     },
     /// The server refused the call until a person has opened these addresses. The call then starts
     /// from scratch.
@@ -181,13 +184,23 @@ async fn walk(
     if let Some(kept) = context.remembered() {
         return record.finish(Ok(kept));
     }
-    let (mut lost, mut consented) = (None, false);
+    let mut lost = None;
     let patience = core.config.load().approvals.long_timeout;
     // The time in which a person is asked does not count.
     let mut rounds = Rounds::new(pass.params.clone(), patience, Instant::now());
+    if pass.suspended
+        && outgoing.returns
+        && let Err(result) = context.again(&mut rounds)
+    {
+        return record.finish(result);
+    }
     loop {
         let (live, place) = match context.arrive(rounds.since, lost.take()).await {
             Ok(found) => found,
+            // The suspended call stays, with what its approver decided.
+            Err(failure) if pass.suspended && outgoing.returns && !rounds.consented => {
+                return record.finish(Err(failure));
+            }
             // Boxed, like every path that few calls take.
             Err(failure) => {
                 match Box::pin(context.overcome(&mut rounds, failure, &mut record)).await {
@@ -196,28 +209,19 @@ async fn walk(
                 }
             }
         };
-        let mut params = rounds.params();
+        let params = rounds.params();
         // The client receives the server's questions as the result of its request.
         let asks_later = outgoing.guest.era() == Era::Modern && live.era() == Era::Legacy;
         let is_kept = (asks_later || pass.suspended) && outgoing.returns;
         let comes_back = is_kept && returns(params.as_ref());
-        if comes_back && !consented {
-            match context.kept(params.as_ref()) {
+        if comes_back {
+            let (in_flight, asked) = match context.kept(params.as_ref()) {
+                Ok(kept) => kept,
                 Err(failure) => return record.finish(Err(failure)),
-                Ok(SuspendedCall::Waiting { in_flight, asked }) => {
-                    // The suspended call has its own record. Boxed, so that other calls need not
-                    // carry space for this.
-                    record.forget();
-                    return Box::pin(context.resume(*in_flight, place, asked)).await;
-                }
-                Ok(SuspendedCall::Again { asked, arguments }) => {
-                    if let Err(result) = context.again(&mut rounds, asked, arguments) {
-                        return record.finish(result);
-                    }
-                    params = rounds.params();
-                    consented = true;
-                }
-            }
+            };
+            // The suspended call has its own record. Boxed, so that other calls need not carry space for this.
+            record.forget();
+            return Box::pin(context.resume(*in_flight, place, asked)).await;
         }
         let params = match context.sent(&live, &pass, params).await {
             Ok(params) => params,
@@ -226,7 +230,7 @@ async fn walk(
         let mut in_flight =
             InFlight::begin(&context, &live, place, params, record, rounds.since).await;
         let ended = if asks_later {
-            match in_flight.with_answers(&context, comes_back).await {
+            match in_flight.with_answers(&context, rounds.consented).await {
                 Next::Ended(ended) => ended,
                 Next::Asked(asked) => return context.suspend(in_flight, asked),
             }
@@ -268,6 +272,12 @@ async fn walk(
         };
         return record.finish(context.arrived(&live, result));
     }
+}
+
+/// The `requestState` of a request that repeats an earlier one.
+fn request_state(params: Option<&Raw>) -> Result<String, Error> {
+    let state = params.and_then(|params| params.member("requestState")?.to_text());
+    state.ok_or_else(|| Error::invalid_params("`requestState` must be a string"))
 }
 
 /// Tests if a request of 2026-07-28 carries a `requestState`, and so repeats an earlier one.
@@ -518,13 +528,14 @@ impl CallContext<'_> {
     }
 
     /// The suspended call that this request resumes.
-    fn kept(&self, params: Option<&Raw>) -> Result<SuspendedCall, Error> {
-        let state = params
-            .and_then(|params| params.member("requestState"))
-            .and_then(|state| state.to_text())
-            .ok_or_else(|| Error::invalid_params("`requestState` must be a string"))?;
-        let kept = self.core.suspended.take(&state, || self.ticket());
-        kept.map_err(Error::Refused)
+    fn kept(&self, params: Option<&Raw>) -> Result<(Box<InFlight>, Questions), Error> {
+        let state = request_state(params)?;
+        match self.core.suspended.take(&state, || self.ticket()) {
+            Ok(SuspendedCall::Waiting { in_flight, asked }) => Ok((in_flight, asked)),
+            // It was taken up before.
+            Ok(SuspendedCall::Again { .. }) => Err(Error::Refused(refused())),
+            Err(refused) => Err(Error::Refused(refused)),
+        }
     }
 
     /// Resumes a suspended call: the server receives its answers.
@@ -589,14 +600,17 @@ impl CallContext<'_> {
         self.keep(questions, kept)
     }
 
-    /// Restarts a call that waited for addresses, with the arguments that a person approved before.
-    /// The error is the result to return instead.
-    fn again(
-        &self,
-        rounds: &mut Rounds,
-        asked: Vec<(String, Raw)>,
-        arguments: Option<Raw>,
-    ) -> Result<(), Result<Raw, Error>> {
+    /// Restarts the call if it waited for addresses, with the arguments that a person approved before. The error is the
+    /// result to return instead.
+    fn again(&self, rounds: &mut Rounds) -> Result<(), Result<Raw, Error>> {
+        let state = request_state(rounds.params().as_ref()).map_err(Err)?;
+        let is_again = |kept: &SuspendedCall| matches!(kept, SuspendedCall::Again { .. });
+        let suspended = &self.core.suspended;
+        let kept = suspended.take_if(&state, || self.ticket(), is_again);
+        let kept = kept.map_err(|refused| Err(Error::Refused(refused)))?;
+        let Some(SuspendedCall::Again { asked, arguments }) = kept else {
+            return Ok(());
+        };
         if let Some(arguments) = arguments {
             let params = approval::with_arguments(rounds.params().as_ref(), &arguments);
             rounds.begin_with(params.map_err(Err)?);
@@ -609,6 +623,7 @@ impl CallContext<'_> {
         let bare = rounds.params();
         let bare = bare.map(|bare| bare.without(&["requestState", "inputResponses"]));
         rounds.begin_with(bare);
+        rounds.consented = true;
         Ok(())
     }
 
@@ -752,10 +767,12 @@ fn outcome(upstream: &Upstream, result: Result<Raw, client::Error>) -> Result<Ra
                 if upstream.lacks_sign_in(&failure) =>
             {
                 let error = client::Error::Call(CallError::RequestFailed(failure));
-                Error::NeedsSignIn {
+                let reason = Reason::of(&error);
+                let outage = upstream.sign_in_outage();
+                outage.unwrap_or_else(|| Error::NeedsSignIn {
                     server: Arc::clone(&upstream.name),
-                    reason: Some(Reason::of(&error)),
-                }
+                    reason: Some(reason),
+                })
             }
             error => Error::of(&upstream.name, error),
         };

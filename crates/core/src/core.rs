@@ -120,6 +120,9 @@ const WAITING: Limits = Limits {
     each: 2_048,
 };
 
+/// The longest time that authorization servers may take to answer. A token in an answer that comes later is lost.
+const SIGN_IN_PATIENCE: Duration = Duration::from_secs(10);
+
 /// The longest time that the store may take to write its queue.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -249,6 +252,12 @@ impl Core {
             .tell("gateway.stopping", || serde_json::json!({}));
         let total = self.config.load().shutdown.total_timeout;
         self.servers.stop(total, self.lifecycle.hurried()).await;
+        // The tokens in the response to a request in flight would be lost.
+        tokio::select! {
+            () = deps.sign_ins.settled() => {}
+            () = self.lifecycle.hurried() => {}
+            () = tokio::time::sleep(SIGN_IN_PATIENCE) => {}
+        }
         let (finder, deps) = (Arc::clone(&self.finder), Arc::clone(deps));
         let closing = tokio::task::spawn_blocking(move || {
             finder.close();

@@ -198,6 +198,17 @@ impl<T: Send + 'static> SuspendedCalls<T> {
         state: &str,
         ticket: impl FnOnce() -> ResumeKey,
     ) -> Result<T, ErrorObject> {
+        let taken = self.take_if(state, ticket, |_| true)?;
+        taken.ok_or_else(refused)
+    }
+
+    /// Resumes a call if it meets a condition. Otherwise it stays suspended.
+    pub(crate) fn take_if(
+        &self,
+        state: &str,
+        ticket: impl FnOnce() -> ResumeKey,
+        is_wanted: impl FnOnce(&T) -> bool,
+    ) -> Result<Option<T>, ErrorObject> {
         let (id, turn) = self.read(state).ok_or_else(refused)?;
         let is_it = |parked: &Parked<T>| parked.turn == turn;
         // A long request is not hashed for a state that resumes nothing.
@@ -206,14 +217,18 @@ impl<T: Send + 'static> SuspendedCalls<T> {
         }
         let ticket = ticket();
         let mut parked = self.parked.lock();
-        let fits = parked
-            .get(&id)
-            .is_some_and(|parked| is_it(parked) && parked.ticket == ticket);
-        let found = if fits { parked.remove(&id) } else { None };
+        let fits = |parked: &&Parked<T>| is_it(parked) && parked.ticket == ticket;
+        let found = parked.get(&id).filter(fits).ok_or_else(refused)?;
+        let found = if is_wanted(&found.what) {
+            parked.remove(&id)
+        } else {
+            None
+        };
         drop(parked);
-        let found = found.ok_or_else(refused)?;
-        found.expiry.abort();
-        Ok(found.what)
+        Ok(found.map(|found| {
+            found.expiry.abort();
+            found.what
+        }))
     }
 }
 
@@ -300,6 +315,16 @@ mod tests {
         sleep(PATIENCE + Duration::from_secs(1)).await;
         assert_eq!(Arc::strong_count(&kept), 1);
         assert!(suspended.take(&state, || TICKET).is_err());
+    }
+
+    #[tokio::test]
+    async fn unwanted_call_stays_suspended() {
+        let suspended = suspended();
+        let state = suspended.put(&"s".into(), TICKET, PATIENCE, "a").unwrap();
+        let take = |wanted| suspended.take_if(&state, || TICKET, |what| *what == wanted);
+        assert_eq!(take("b"), Ok(None));
+        assert_eq!(take("a"), Ok(Some("a")));
+        assert!(take("a").is_err());
     }
 
     #[tokio::test]

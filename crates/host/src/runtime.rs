@@ -113,6 +113,7 @@ fn sweep(home: &Home) {
         Some(&home.run()),
         Some(&home.groups()),
         Some(&home.secrets()),
+        Some(&home.vault()),
         Some(&home.catalog()),
         Some(&home.trust()),
         Some(&home.search()),

@@ -487,6 +487,11 @@ impl Instance {
         }
     }
 
+    /// Tests if a user has to sign in.
+    pub(crate) fn needs_sign_in(&self) -> bool {
+        self.health.borrow().state == ServerState::NeedsSignIn
+    }
+
     /// Waits until no user has to sign in.
     pub(crate) async fn resumed(&self) {
         let mut health = self.health.subscribe();

@@ -12,10 +12,11 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use switchboard_base::{random, scrub, time};
+use reqwest::Url;
+use switchboard_base::{health::Reason, random, scrub, time};
 use switchboard_client::{
     auth::{
-        ConfiguredClient, Error as AuthError, Grant as AuthGrant, OAuth, Opened,
+        ConfiguredClient, Credential, Error as AuthError, Grant as AuthGrant, OAuth, Opened,
         ResourceParameter as AuthResource, Settings, State,
     },
     http::HttpConfigError,
@@ -28,7 +29,10 @@ use switchboard_redact::TooMany;
 use switchboard_rest::logins::{Login, LoginState};
 use switchboard_secrets::{KEY_VARIABLE, KeySource, Vault};
 use switchboard_wire::with_hint;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    task::JoinSet,
+};
 
 use self::credential::Kept;
 
@@ -152,25 +156,51 @@ impl SignInError {
     }
 }
 
+/// The reason of an outage. Agents do not read the words of the authorization server.
+pub(crate) fn of_outage(error: &AuthError) -> Reason {
+    match error {
+        AuthError::Refused { request, code, .. } => {
+            let public = format!("the authorization server refused {request}");
+            Reason::new(&public, Some(code))
+        }
+        error => Reason::new(&error.to_string(), error.said()),
+    }
+}
+
 /// The advice to sign in to a server.
 pub(crate) fn action(name: &str) -> String {
     format!("run `switchboard login {}`", shell_word(name))
 }
 
-/// The remote server that an entry describes, with its references resolved, if a user can sign in to it. Reads files.
-pub fn remote(
+/// The use of a server's sign-in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    SignIn,
+    /// Only the authorization server of the stored sign-in is contacted.
+    SignOut,
+}
+
+/// The remote server that an entry describes, with its references resolved, if a user can sign in to it, or out. Reads
+/// files.
+pub(crate) fn remote(
     name: &str,
     server: &Server,
+    purpose: Purpose,
     home: &Home,
     environment: &Environment,
 ) -> Result<Remote, SignInError> {
-    check(name, server)?;
-    if !server.enabled {
-        return Err(SignInError::Disabled(name.into()));
+    if purpose == Purpose::SignIn {
+        check(name, server)?;
+        if !server.enabled {
+            return Err(SignInError::Disabled(name.into()));
+        }
+        // Nothing is sent to a server that another program has added.
+        if server.hold {
+            return Err(SignInError::Held(name.into()));
+        }
     }
-    // Nothing is sent to a server that another program has added.
-    if server.hold {
-        return Err(SignInError::Held(name.into()));
+    if !matches!(server.transport, Transport::Remote(_)) {
+        return Err(SignInError::Local(name.into()));
     }
     let occasion = Occasion::default();
     let resolved = server.resolve(name, &occasion, &home.secrets(), &|variable| {
@@ -196,6 +226,14 @@ pub(crate) fn check(name: &str, server: &Server) -> Result<(), SignInError> {
         Transport::BuiltIn | Transport::Command(_) | Transport::Container(_) => {
             Err(SignInError::Local(name.into()))
         }
+    }
+}
+
+impl Known {
+    /// Tests if a stored credential is for this server.
+    fn owns(&self, credential: &Credential) -> bool {
+        let url = Url::parse(&self.entry.url);
+        url.is_ok_and(|url| url.as_str() == credential.server)
     }
 }
 
@@ -229,6 +267,8 @@ impl SignIns {
             oauth: oauth.clone(),
         };
         known.insert(Arc::clone(name), new);
+        // Its page belongs to the former entry.
+        self.attempts.lock().remove(name);
         Ok(oauth)
     }
 
@@ -304,15 +344,21 @@ impl SignIns {
         Ok(self.of(name, remote)?.sign_out().await?)
     }
 
+    /// The reason why the tokens of a server cannot be renewed at the moment.
+    pub(crate) fn outage(&self, name: &str) -> Option<AuthError> {
+        self.known.lock().get(name)?.oauth.outage()
+    }
+
     /// Waits until no token is being exchanged, so that the process can end.
     pub async fn settled(&self) {
         let known: Vec<_> = {
             let known = self.known.lock();
             known.values().map(|known| known.oauth.clone()).collect()
         };
-        for oauth in known {
-            oauth.settled().await;
-        }
+        let settling = known
+            .into_iter()
+            .map(|oauth| async move { oauth.settled().await });
+        settling.collect::<JoinSet<_>>().join_all().await;
     }
 
     /// The sign-ins to all servers of a configuration. Reads files.
@@ -326,11 +372,16 @@ impl SignIns {
 
     /// The sign-in to one server. Reads files.
     pub fn show(&self, name: &str) -> Login {
+        let mut stored = credential::load(&self.vault, name);
         let state = {
             let known = self.known.lock();
-            known.get(name).map(|known| known.oauth.state())
+            let known = known.get(name);
+            if let (Some(known), Ok(found)) = (known, &mut stored) {
+                // The user has changed the address since.
+                found.take_if(|credential| !known.owns(credential));
+            }
+            known.map(|known| known.oauth.state())
         };
-        let stored = credential::load(&self.vault, name);
         let mut shown = Login {
             server: name.to_owned(),
             ..Login::default()
@@ -389,9 +440,13 @@ async fn attend(
     let outcome = loop {
         tokio::select! {
             outcome = opened.finish() => break outcome,
-            Some((url, answer)) = pasted.recv() => {
-                let _ = answer.send(opened.callback(&url).await);
-            }
+            callback = pasted.recv() => match callback {
+                Some((url, answer)) => {
+                    let _ = answer.send(opened.callback(&url).await);
+                }
+                // The configuration has changed.
+                None => break Err(AuthError::Cancelled),
+            },
         }
     };
     publish.send_replace(Some(outcome));

@@ -34,11 +34,14 @@ use crate::{
     discovery::Missing,
     instance::{Instance, Known, Origin, off},
     instances::{Entry, Full, InUse as _, Instances, Key, Vacancy},
-    sign_in::{self, Page, SignInError},
+    sign_in::{self, Page, Purpose, SignInError},
 };
 
+/// The time after which a call has an expired sign-in renewed again, although that has failed.
+const SIGN_IN_RETRY: Duration = Duration::from_secs(15);
+
 /// The longest time for a server to notice that a user has signed in.
-const RESUMED: Duration = Duration::from_secs(2);
+const RESUMED: Duration = Duration::from_secs(1);
 
 /// A server, as callers use it.
 #[derive(Debug)]
@@ -61,6 +64,8 @@ pub struct Upstream {
     own: Arc<Mutex<Own>>,
     /// The server has asked a client over a pipe, where a question does not name its client.
     asks_back: AtomicBool,
+    /// Held while a sign-in is started.
+    signing_in: tokio::sync::Mutex<()>,
 }
 
 /// The state that all instances of a server share.
@@ -188,6 +193,7 @@ impl Upstream {
             shared: ArcSwap::new(shared),
             own: Arc::new(Mutex::new(own)),
             asks_back: AtomicBool::new(offers.is_some_and(|offers| offers.asks_back)),
+            signing_in: tokio::sync::Mutex::default(),
         })
     }
 
@@ -546,18 +552,29 @@ impl Upstream {
         while stopping.join_next().await.is_some() {}
     }
 
-    /// Starts a sign-in to the server. Returns the page that the user has to open; `None` if the gateway has signed in for
-    /// itself.
-    pub async fn sign_in(&self) -> Result<Option<Page>, SignInError> {
-        let remote = self.remote().await?;
-        self.deps.sign_ins.start(&self.name, &remote).await
+    /// Starts a sign-in to the server, in place of one in progress. Returns the page that the user has to open; `None` if
+    /// the gateway has signed in for itself.
+    pub async fn sign_in(self: &Arc<Self>) -> Result<Option<Page>, SignInError> {
+        let _starting = self.signing_in.lock().await;
+        self.begin_sign_in().await
+    }
+
+    async fn begin_sign_in(self: &Arc<Self>) -> Result<Option<Page>, SignInError> {
+        let remote = self.remote(Purpose::SignIn).await?;
+        let page = self.deps.sign_ins.start(&self.name, &remote).await?;
+        // The client that gets the page may not wait for its end.
+        let upstream = Arc::clone(self);
+        tokio::spawn(async move { upstream.finish_sign_in().await });
+        Ok(page)
     }
 
     /// The page of the sign-in in progress, or of a new one; `None` if the gateway has signed in for itself.
-    pub async fn sign_in_page(&self) -> Result<Option<Page>, SignInError> {
+    pub async fn sign_in_page(self: &Arc<Self>) -> Result<Option<Page>, SignInError> {
+        // Many calls may need the same page.
+        let _starting = self.signing_in.lock().await;
         match self.deps.sign_ins.page(&self.name) {
             Some(page) => Ok(Some(page)),
-            None => self.sign_in().await,
+            None => self.begin_sign_in().await,
         }
     }
 
@@ -568,33 +585,50 @@ impl Upstream {
         Ok(())
     }
 
-    /// Waits a moment until no instance waits for a sign-in.
+    /// Waits a moment until no instance waits for a sign-in. One that does not notice waits for the sign-in of a former
+    /// entry, and is restarted.
     async fn resumed(&self) {
+        let all = self.all();
         let resumed = async {
-            for instance in self.all() {
+            for instance in &all {
                 instance.resumed().await;
             }
         };
-        let _ = timeout(RESUMED, resumed).await;
+        if timeout(RESUMED, resumed).await.is_ok() {
+            return;
+        }
+        for instance in all.iter().filter(|instance| instance.needs_sign_in()) {
+            instance.restart().await;
+        }
     }
 
     /// Revokes and forgets the tokens for the server, and connects to it without them.
     pub async fn sign_out(&self) -> Result<(), SignInError> {
-        let remote = self.remote().await?;
+        let remote = self.remote(Purpose::SignOut).await?;
         self.deps.sign_ins.sign_out(&self.name, &remote).await?;
         self.restart().await;
         Ok(())
     }
 
     /// The server that a user signs in to.
-    async fn remote(&self) -> Result<Remote, SignInError> {
+    async fn remote(&self, purpose: Purpose) -> Result<Remote, SignInError> {
         let (name, settings) = (Arc::clone(&self.name), self.settings());
         let deps = Arc::clone(&self.deps);
         let resolving = tokio::task::spawn_blocking(move || {
-            sign_in::remote(&name, &settings, &deps.home, &deps.environment)
+            sign_in::remote(&name, &settings, purpose, &deps.home, &deps.environment)
         });
         // It is cancelled only with the runtime.
         resolving.await.unwrap_or(Err(SignInError::Stopped))
+    }
+
+    /// The error of a refused request if the tokens cannot be renewed at the moment. A new sign-in would not help.
+    pub fn sign_in_outage(&self) -> Option<Error> {
+        let outage = self.deps.sign_ins.outage(&self.name)?;
+        Some(Error::SignInOutage {
+            server: Arc::clone(&self.name),
+            reason: sign_in::of_outage(&outage),
+            retry_after: SIGN_IN_RETRY,
+        })
     }
 
     /// Tests if a failed request means that a user has to sign in.

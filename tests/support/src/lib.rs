@@ -33,6 +33,8 @@ pub mod pipe;
 #[cfg(target_os = "linux")]
 pub mod processes;
 mod programs;
+#[cfg(target_os = "linux")]
+pub mod provider;
 mod waiting;
 
 pub use growth::assert_linear;

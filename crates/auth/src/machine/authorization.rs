@@ -112,6 +112,7 @@ impl Authorization {
                 _ => Error::Refused {
                     request: "the sign-in",
                     code,
+                    status: None,
                     said,
                 },
             });

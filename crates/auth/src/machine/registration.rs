@@ -168,6 +168,7 @@ impl Machine {
             serde_json::from_slice(response.body).map_err(|_| Error::Refused {
                 request: "the registration of the client",
                 code: "no client ID in the response".to_owned(),
+                status: Some(response.status),
                 said: None,
             })?;
         let methods = server.token_endpoint_auth_methods_supported.as_deref();

@@ -132,6 +132,13 @@ impl OAuth {
         self.view.borrow().outage.clone()
     }
 
+    /// Waits until there is no such reason.
+    pub async fn outage_over(&self) {
+        let mut view = self.view.clone();
+        // The task ends after this, which keeps its channel open.
+        let _ = view.wait_for(|view| view.outage.is_none()).await;
+    }
+
     /// Waits until the state differs from this one, and returns it.
     pub async fn changed_from(&self, state: &State) -> State {
         let mut view = self.view.clone();
@@ -219,12 +226,13 @@ impl OAuth {
         token.filter(|token| Some(token) != used.as_ref())
     }
 
-    /// Reports that the server accepted a request, which it may have refused with a former token.
-    pub(crate) fn accepted(&self, is_repeated: bool) {
+    /// Reports that the server accepted a request with this header, which it may have refused with a former one.
+    pub(crate) fn accepted(&self, used: Option<&HeaderValue>, is_repeated: bool) {
         let is_news = {
             let view = self.view.borrow();
             let is_signed_out = matches!(view.state, State::SignedOut { .. });
-            view.is_unproven && (is_repeated || is_signed_out)
+            let is_current = view.token.is_some() && view.token.as_ref() == used;
+            view.is_unproven && is_current && (is_repeated || is_signed_out)
         };
         if is_news {
             // A full queue has reports like this one.

@@ -101,8 +101,8 @@ pub(super) struct Task {
     lock: Option<Lock>,
     /// The reason why the credential is not stored as it is. The lock is held meanwhile: the stored one may be void.
     unsaved: Option<String>,
-    /// The time of the next attempt to save it.
-    save_at: Option<Instant>,
+    /// The time of the next attempt to save it, and the delay after that.
+    save_again: Option<(Instant, Duration)>,
     /// The time at which the last renewal failed, and the delay before the next one.
     retry: Option<(Instant, Duration)>,
     /// The reason, if it may end by itself.
@@ -140,7 +140,7 @@ impl Task {
             signing_out: Vec::new(),
             lock: None,
             unsaved: None,
-            save_at: None,
+            save_again: None,
             retry: None,
             outage: None,
             jitter: u16::from_be_bytes(jitter).into(),
@@ -199,19 +199,21 @@ impl Task {
 
     /// The time of the next check.
     fn due(&self) -> Option<Instant> {
+        let save_at = self.save_again.filter(|_| self.flight.is_none());
+        let save_at = save_at.map(|(at, _)| at);
         let now = now();
         let wall = |at: u64| Instant::now() + Duration::from_secs(at.saturating_sub(now)).min(NAP);
         let end = match self.machine.state() {
             State::AwaitingUser { until } => Some(wall(until)),
             State::SignedIn { .. } => None,
             // Its work ends by itself, or nothing is to be done.
-            _ => return self.save_at,
+            _ => return save_at,
         };
         let renewal = self.renew_at().map(|at| match self.retry {
             Some((failed, delay)) => wall(at).max(failed + delay),
             None => wall(at),
         });
-        [end, renewal, self.save_at].into_iter().flatten().min()
+        [end, renewal, save_at].into_iter().flatten().min()
     }
 
     fn renew_at(&self) -> Option<u64> {
@@ -240,7 +242,8 @@ impl Task {
         if matches!(self.machine.state(), State::AwaitingUser { .. }) {
             self.handle(Event::Tick).await;
         }
-        if self.save_at.is_some_and(|at| Instant::now() >= at) && self.flight.is_none() {
+        let is_due = |(at, _)| Instant::now() >= at;
+        if self.save_again.is_some_and(is_due) && self.flight.is_none() {
             self.save().await;
             self.unlock();
         }
@@ -294,6 +297,7 @@ impl Task {
             Command::Settle(answer) => {
                 if self.unsaved.is_some() {
                     self.save().await;
+                    self.unlock();
                 }
                 let _ = answer.send(());
             }
@@ -614,7 +618,7 @@ impl Task {
             match self.store.save(credential.clone()).await {
                 Ok(()) => {
                     self.unsaved = None;
-                    self.save_at = None;
+                    self.save_again = None;
                     return;
                 }
                 Err(error) => {
@@ -624,7 +628,8 @@ impl Task {
             }
             sleep(SAVE_DELAY * attempt).await;
         }
-        self.save_at = Some(Instant::now() + RETRY);
+        let delay = self.save_again.map_or(RETRY, |(_, delay)| delay);
+        self.save_again = Some((Instant::now() + delay, (delay * 2).min(RETRY_MAX)));
     }
 
     /// The work of the machine has ended.

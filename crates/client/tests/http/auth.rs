@@ -162,7 +162,7 @@ async fn answer(incoming: Incoming, base: String, book: Arc<Mutex<Book>>) {
             back.query_pairs_mut().extend_pairs([result, state]);
             (302, format!("location: {back}\r\n"), json!({}))
         }
-        "/token" if book.lock().is_down => (503, String::new(), json!({})),
+        "/token" if book.lock().is_down => (503, String::new(), json!({ "error": "overloaded" })),
         "/token" => token(&parameters(&incoming.body), &mut book.lock()),
         _ => (404, String::new(), json!({})),
     };
@@ -466,7 +466,8 @@ async fn outage_of_the_authorization_server_is_reported() {
     wire.send(modern(1, "tools/list", json!({})));
     assert_eq!(wire.failure().await.1, Some(401));
     let outage = oauth.outage().unwrap();
-    assert!(outage.to_string().contains("HTTP 503"), "{outage}");
+    assert!(outage.to_string().contains("overloaded"), "{outage}");
+    assert!(outage.is_temporary());
     assert!(matches!(oauth.state(), State::SignedIn { .. }));
     // A user who signs in ends it.
     place.book.lock().is_down = false;

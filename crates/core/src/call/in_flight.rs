@@ -263,9 +263,10 @@ impl InFlight {
     pub(super) async fn with_answers(
         &mut self,
         context: &CallContext<'_>,
-        comes_back: bool,
+        consented: bool,
     ) -> Next {
-        let given = context.outgoing.params.as_ref().filter(|_| !comes_back);
+        // Answers that were for the gateway are not for the server.
+        let given = context.outgoing.params.as_ref().filter(|_| !consented);
         let mut given = answers_in(given);
         loop {
             let asked = match self.until_asked(context).await {

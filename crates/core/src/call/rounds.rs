@@ -41,6 +41,8 @@ pub(super) struct Rounds {
     pauses: u32,
     /// A person has opened addresses. A server may ask for that once.
     opened: bool,
+    /// The client has come back from addresses that it was to have opened.
+    pub(super) consented: bool,
     /// The user has signed in to the server, which a call waits for once.
     pub(super) signed_in: bool,
     /// The longest time that the client may take to answer.
@@ -58,6 +60,7 @@ impl Rounds {
             count: None,
             pauses: 0,
             opened: false,
+            consented: false,
             signed_in: false,
             patience,
             since,

@@ -11,7 +11,7 @@ use switchboard_outbound::sign_in::Page;
 use switchboard_wire::{code, method};
 use tokio::time::timeout;
 
-use super::{CallContext, Record, returns, rounds::Rounds};
+use super::{CallContext, Record, rounds::Rounds};
 
 /// The longest time that a call waits for the user to finish.
 const PATIENCE: Duration = Duration::from_secs(25);
@@ -54,32 +54,23 @@ impl CallContext<'_> {
             return Err(Err(failure));
         }
         // A client that comes back has had the page opened.
-        let has_returned = self.outgoing.returns && returns(self.outgoing.params.as_ref());
-        if has_returned && self.is_finished(record).await {
+        if rounds.consented && self.is_finished(record).await {
             rounds.begin_signed_in();
             return Ok(());
         }
-        let page = match self.upstream.sign_in_page().await {
-            Ok(Some(page)) => page,
+        match self.upstream.sign_in_page().await {
+            // The owner signs in, not the person who decides about the questions of servers.
+            Ok(Some(page)) => Err(self.refused(self.asking_to_open(&page))),
             Ok(None) => {
                 self.is_finished(record).await;
                 rounds.begin_signed_in();
-                return Ok(());
+                Ok(())
             }
             Err(error) => {
                 let server = &self.upstream.name;
                 tracing::warn!(%server, error = error.told(), "Cannot offer a sign-in.");
-                return Err(Err(failure));
+                Err(Err(failure))
             }
-        };
-        match self.open(rounds, self.asking_to_open(&page), record).await {
-            None if self.is_finished(record).await => {
-                rounds.begin_signed_in();
-                Ok(())
-            }
-            None => Err(Err(failure)),
-            Some(Error::Answered(error)) => Err(self.refused(error)),
-            Some(other) => Err(Err(other)),
         }
     }
 

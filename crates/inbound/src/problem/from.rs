@@ -87,6 +87,9 @@ impl From<Error> for Problem {
                 new(StatusCode::SERVICE_UNAVAILABLE).retry_after(retry_after)
             }
             Error::SearchClosed => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
+            Error::SignInOutage { retry_after, .. } => {
+                new(StatusCode::SERVICE_UNAVAILABLE).retry_after(retry_after)
+            }
             Error::NeedsSignIn { .. }
             | Error::Disabled { .. }
             | Error::NoProject { .. }

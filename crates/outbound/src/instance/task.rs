@@ -24,7 +24,7 @@ use tokio::{
     time::sleep_until,
 };
 
-use self::sign_in::{signed_in, signed_out};
+use self::sign_in::{is_lost, outage_over, signed_in, signed_out};
 use super::{
     Answer, Control, Instance, Known, advice,
     permission::{is_kept_up, off, runs},
@@ -61,6 +61,8 @@ pub(super) struct Task {
     failed: Option<Reason>,
     /// The sign-in that the server waits for, and its state when the server refused it.
     awaited: Option<(OAuth, SignIn)>,
+    /// The sign-in that could not be renewed for the last start.
+    outage: Option<OAuth>,
 }
 
 /// One run of the server.
@@ -69,7 +71,7 @@ struct Run {
     client: Client,
     /// The sign-in of the connection.
     oauth: Option<OAuth>,
-    /// The server accepted it. One that is lost later has to be renewed by a user.
+    /// It was valid. One that is lost later has to be renewed by a user.
     was_signed_in: bool,
     /// The last lines of its standard error.
     said: LastWords,
@@ -125,6 +127,7 @@ impl Task {
             is_off,
             failed: None,
             awaited: None,
+            outage: None,
         }
     }
 
@@ -158,6 +161,10 @@ impl Task {
                     Next::Go
                 }
                 () = signed_in(self.awaited.as_ref()) => {
+                    self.resume();
+                    Next::Go
+                }
+                () = outage_over(self.outage.as_ref()) => {
                     self.resume();
                     Next::Go
                 }
@@ -253,6 +260,7 @@ impl Task {
         self.runs += 1;
         self.is_off = false;
         self.awaited = None;
+        self.outage = None;
         self.instance.set_launched(true);
         let name = &self.instance.name;
         self.restart.starting();
@@ -381,11 +389,10 @@ impl Task {
     fn look(&mut self) {
         let Some(run) = &mut self.run else { return };
         let state = run.state.borrow_and_update().clone();
-        if run.was_signed_in
-            && let Some(oauth) = &run.oauth
-            && matches!(oauth.state(), SignIn::SignedOut { .. })
+        if let Some(oauth) = &run.oauth
+            && is_lost(&oauth.state(), &mut run.was_signed_in)
         {
-            return self.await_sign_in();
+            return self.await_sign_in(None);
         }
         match state {
             Connection::Ready(session) if !run.ready => {
@@ -405,9 +412,6 @@ impl Task {
                 }
                 let Some(run) = &mut self.run else { return };
                 run.ready = true;
-                let sign_in = run.oauth.as_ref().map(OAuth::state);
-                run.was_signed_in =
-                    matches!(sign_in, Some(SignIn::SignedIn { .. } | SignIn::Refreshing));
                 run.answers.note();
                 run.since = Instant::now();
                 self.instance.deps.reads.forget(&self.instance.id);
@@ -437,10 +441,10 @@ impl Task {
                     permanent: false,
                 });
             }
-            Connection::Failed { reason, .. }
+            Connection::Failed { reason, wrote }
                 if run.oauth.is_some() && advice::is_refused(&reason) =>
             {
-                self.await_sign_in();
+                self.await_sign_in(wrote.as_deref());
             }
             Connection::Failed { reason, wrote } => {
                 let reason = run.reason(
@@ -581,6 +585,8 @@ impl Task {
                 let was_off = std::mem::replace(&mut self.is_off, off.is_some());
                 if let Some(off) = off {
                     self.instance.set_new(false);
+                    self.awaited = None;
+                    self.outage = None;
                     if !was_off {
                         self.let_go();
                     }
@@ -708,6 +714,8 @@ impl Task {
 
     /// Ends the run and waits until its process is gone.
     async fn end(&mut self, state: ServerState) {
+        self.awaited = None;
+        self.outage = None;
         self.instance.hide();
         self.restart.stopped(Instant::now());
         self.tell(Health::new(state));
@@ -772,7 +780,7 @@ async fn state_changed(run: Option<&mut Run>) {
     };
     tokio::select! {
         Ok(()) = run.state.changed() => {}
-        () = signed_out(run.oauth.as_ref().filter(|_| run.was_signed_in)) => {}
+        () = signed_out(run.oauth.as_ref(), &mut run.was_signed_in) => {}
         else => pending().await,
     }
 }

@@ -156,6 +156,21 @@ impl Browser {
         self.command("url", &json!({ "url": url }));
     }
 
+    /// The tabs, in no order.
+    pub(crate) fn tabs(&self) -> Vec<Value> {
+        self.get("window/handles").as_array().unwrap().clone()
+    }
+
+    /// The tab that commands go to.
+    pub(crate) fn tab(&self) -> Value {
+        self.get("window")
+    }
+
+    /// Sends the next commands to this tab.
+    pub(crate) fn show(&self, tab: &Value) {
+        self.command("window", &json!({ "handle": tab }));
+    }
+
     /// Runs a script of the test and returns its value. The policy of the page does not apply to it.
     #[track_caller]
     pub(crate) fn execute(&self, script: &str, args: &Value) -> Value {

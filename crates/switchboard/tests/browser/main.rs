@@ -22,6 +22,7 @@ mod journey;
 mod memory;
 mod pages;
 mod place;
+mod sign_in;
 mod squatter;
 mod usability;
 mod vectors;

@@ -2,7 +2,8 @@
 //! the gateway, where clients and servers may be of different eras.
 //!
 //! A gateway is transparent if it adds no failure to those of its server alone. [`bounds`] lists the checks
-//! that cannot pass between the eras, with the reasons.
+//! that cannot pass between the eras, with the reasons. [`sign_in`] is the client side: the gateway signs in to the
+//! servers of the suite.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -22,5 +23,6 @@ mod behind;
 mod bounds;
 mod fixture;
 mod sdks;
+mod sign_in;
 mod skills;
 mod suite;

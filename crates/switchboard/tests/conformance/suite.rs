@@ -76,14 +76,32 @@ impl Suite {
         found.failures
     }
 
+    /// Runs the sign-ins that a revision requires of clients. The suite starts the command with the URL of its server.
+    pub(crate) fn require_sign_ins(&self, command: &str, revision: &str) -> Failures {
+        let args = ["client", "--requirements", revision, "--command", command];
+        let found = self.run_into(&args, "auth");
+        assert!(
+            found.scenarios >= 14,
+            "the suite ran {} sign-ins only:\n{}",
+            found.scenarios,
+            found.said
+        );
+        found.failures
+    }
+
     fn run(&self, url: &str, args: &[&str]) -> Found {
+        self.run_into(&[&["server", "--url", url], args].concat(), "")
+    }
+
+    /// Runs the suite, and reads the results that it saves in this folder of its output.
+    fn run_into(&self, args: &[&str], folder: &str) -> Found {
         let results = tempfile::tempdir().unwrap();
         let output = Command::new(&self.node)
             .args(&self.options)
             .arg(&self.script)
-            .args(["server", "--url", url, "-o"])
-            .arg(results.path())
             .args(args)
+            .arg("-o")
+            .arg(results.path())
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -93,7 +111,7 @@ impl Suite {
             failures: Failures::new(),
             said,
         };
-        for entry in fs::read_dir(results.path()).unwrap() {
+        for entry in fs::read_dir(results.path().join(folder)).unwrap() {
             let path = entry.unwrap().path();
             let checks = fs::read(path.join("checks.json")).unwrap_or_default();
             let checks: Vec<Value> = serde_json::from_slice(&checks).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! Signing in to servers of others: one behind `oidc-provider`, and the example of the official TypeScript SDK.
 
 use std::{
-    fs::{self, File},
-    io::{BufRead as _, BufReader, Write as _},
+    fs,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Output, Stdio},
@@ -11,75 +11,26 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_test_support::{Home, Serve, Tools, http::Http, processes, until};
+use switchboard_test_support::{
+    Home, Serve, Tools, processes,
+    provider::{Provider, browse, run},
+    until,
+};
 
-use crate::tours::furnish;
-
-/// A server that requires a sign-in.
-struct Provider {
-    tools: Tools,
-    place: PathBuf,
-    origin: String,
-    child: Child,
+/// Starts an MCP server that requires a sign-in, and adds it to the configuration as `notes`.
+fn provider(tools: &Tools, home: &Home, lifetime: u32) -> Provider {
+    let provider = Provider::start(tools, lifetime);
+    home.set_servers(json!({ "notes": { "url": provider.url() } }));
+    provider
 }
 
-impl Provider {
-    /// Starts an MCP server behind `oidc-provider`, and adds it to the configuration as `notes`.
-    fn start(tools: Tools, home: &Home, lifetime: u32) -> Self {
-        let place = home.path("peers");
-        furnish(&place, &tools);
-        let said = place.join("said");
-        let child = Command::new(tools.node())
-            .arg(place.join("oidc_server.mjs"))
-            .arg(lifetime.to_string())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(File::create(&said).unwrap())
-            .spawn()
-            .unwrap();
-        let origin = until("the server says where it is", || {
-            let said = fs::read_to_string(&said).unwrap_or_default();
-            let (_, rest) = said.split_once("listening on ")?;
-            rest.split_once('\n').map(|(origin, _)| origin.to_owned())
-        });
-        home.set_servers(json!({ "notes": { "url": format!("{origin}/mcp") } }));
-        Self {
-            tools,
-            place,
-            origin,
-            child,
-        }
-    }
-
-    /// The counts of the authorization server.
-    fn book(&self) -> Value {
-        let address = self.origin.strip_prefix("http://").unwrap();
-        let mut http = Http::connect(address.parse().unwrap(), "none");
-        http.get("/book").json()
-    }
-
-    /// A user who gives consent in a browser (`yes`), denies it (`no`), or gives it and copies the last address (`copy`).
-    fn browse(&self, url: &str, answer: &str) -> Output {
-        let mut browser = Command::new(self.tools.node());
-        let browser = browser.arg(self.place.join("browser.mjs"));
-        browser.args([url, answer]).output().unwrap()
-    }
-
-    /// Signs in from the command line.
-    fn sign_in(&self, home: &Home) {
-        let login = Login::start(home);
-        let seen = self.browse(&login.url, "yes");
-        assert!(seen.status.success(), "{seen:?}");
-        let done = login.finish();
-        assert!(done.is_ok, "{}", done.told);
-    }
-}
-
-impl Drop for Provider {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Signs in from the command line.
+fn sign_in(tools: &Tools, home: &Home) {
+    let login = Login::start(home);
+    let seen = browse(tools, &login.url, "yes");
+    assert!(seen.status.success(), "{seen:?}");
+    let done = login.finish();
+    assert!(done.is_ok, "{}", done.told);
 }
 
 /// `switchboard login notes`, waiting for the user.
@@ -157,7 +108,7 @@ fn add(home: &Home) -> Output {
 fn user_signs_in_from_the_command_line() {
     let Some(tools) = Tools::peers() else { return };
     let home = Home::new(json!({}));
-    let provider = Provider::start(tools, &home, 3_600);
+    let provider = provider(&tools, &home, 3_600);
     let serve = home.serve();
     serve.until_state("notes", "needs sign-in");
     let server = serve.server("notes");
@@ -172,12 +123,12 @@ fn user_signs_in_from_the_command_line() {
     assert!(told.contains("`switchboard login notes`"), "{told}");
 
     let login = Login::start(&home);
-    assert!(login.url.starts_with(&provider.origin), "{}", login.url);
-    let seen = provider.browse(&login.url, "yes");
+    assert!(login.url.starts_with(provider.origin()), "{}", login.url);
+    let seen = browse(&tools, &login.url, "yes");
     assert!(text(&seen.stdout).contains("Signed in"), "{seen:?}");
     let done = login.finish();
     assert!(done.is_ok, "{}", done.told);
-    let at = format!("signed in to `notes` at {}/oidc", provider.origin);
+    let at = format!("signed in to `notes` at {}/oidc", provider.origin());
     assert!(done.told.contains(&at), "{}", done.told);
     assert!(
         done.told.contains("`notes` is ready: 1 tool"),
@@ -191,7 +142,7 @@ fn user_signs_in_from_the_command_line() {
     let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
     let login = &listed["logins"][0];
     assert_eq!(login["state"], "signed in", "{listed}");
-    assert_eq!(login["issuer"], format!("{}/oidc", provider.origin));
+    assert_eq!(login["issuer"], format!("{}/oidc", provider.origin()));
     assert_eq!(login["isRenewed"], true, "{listed}");
     // After a restart, the user need not do anything.
     serve.stop();
@@ -241,7 +192,7 @@ fn read_all(directory: &Path, texts: &mut Vec<(PathBuf, Vec<u8>)>) {
 fn user_on_another_machine_pastes_the_address() {
     let Some(tools) = Tools::peers() else { return };
     let home = Home::new(json!({}));
-    let provider = Provider::start(tools, &home, 3_600);
+    let _provider = provider(&tools, &home, 3_600);
     // Without a gateway, the command starts one for as long as it runs.
     let mut login = Login::start(&home);
     for wrong in [
@@ -252,7 +203,7 @@ fn user_on_another_machine_pastes_the_address() {
         login.paste(wrong);
         login.until_told("does not belong to this sign-in");
     }
-    let seen = provider.browse(&login.url, "copy");
+    let seen = browse(&tools, &login.url, "copy");
     let address = text(&seen.stdout);
     assert!(address.starts_with("http://127.0.0.1:"), "{seen:?}");
     login.paste(address.trim());
@@ -267,10 +218,10 @@ fn user_on_another_machine_pastes_the_address() {
 fn user_who_denies_consent_is_told() {
     let Some(tools) = Tools::peers() else { return };
     let home = Home::new(json!({}));
-    let provider = Provider::start(tools, &home, 3_600);
+    let _provider = provider(&tools, &home, 3_600);
     let serve = home.serve();
     let login = Login::start(&home);
-    let seen = provider.browse(&login.url, "no");
+    let seen = browse(&tools, &login.url, "no");
     assert!(text(&seen.stdout).contains("Not signed in"), "{seen:?}");
     let done = login.finish();
     assert!(!done.is_ok, "{}", done.told);
@@ -278,17 +229,149 @@ fn user_who_denies_consent_is_told() {
     assert!(done.told.contains("Ada said no"), "{}", done.told);
     serve.until_state("notes", "needs sign-in");
     // Another attempt works.
-    provider.sign_in(&home);
+    sign_in(&tools, &home);
     serve.until_state("notes", "ready");
+}
+
+/// A client whose user opens pages.
+struct Opener {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Opener {
+    /// Starts a client on this SDK, which calls the tool of the server.
+    fn start(tools: &Tools, sdk: &str, serve: &Serve<'_>, token: &str) -> Self {
+        Self::answering(tools, sdk, serve, token, "accept")
+    }
+
+    /// The same with another answer of the user.
+    fn answering(tools: &Tools, sdk: &str, serve: &Serve<'_>, token: &str, answer: &str) -> Self {
+        let url = format!("http://{}/mcp/direct", serve.address);
+        let script = include_str!("scripts/opener.mjs");
+        let mut child = run(tools, script, &[sdk, &url, token, answer]);
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, output }
+    }
+
+    /// The next message: an address to open, or the outcome.
+    fn next(&mut self) -> Value {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|_| {
+            let mut errors = String::new();
+            let stderr = self.child.stderr.as_mut().unwrap();
+            stderr.read_to_string(&mut errors).unwrap();
+            panic!("{line}{errors}")
+        })
+    }
+}
+
+impl Drop for Opener {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn client_of_2025_opens_the_page() {
+    client_opens_the_page("sdk");
+}
+
+#[test]
+fn client_of_2026_opens_the_page() {
+    client_opens_the_page("client");
+}
+
+/// A client that can have pages opened gets the one of the provider, if it is the owner's.
+#[track_caller]
+fn client_opens_the_page(sdk: &str) {
+    let Some(tools) = Tools::peers() else { return };
+    let home = Home::new(json!({}));
+    let provider = provider(&tools, &home, 3_600);
+    let serve = home.serve();
+    become_known(&tools, &home, &serve);
+    let created = home.run(&["token", "create", "guest", "--server", "notes"]);
+    assert!(created.status.success(), "{created:?}");
+    let mut guest = Opener::start(&tools, sdk, &serve, text(&created.stdout).trim());
+    let refused = guest.next();
+    let told = refused.to_string();
+    assert!(told.contains("needs a sign-in"), "{refused}");
+
+    let mut owner = Opener::start(&tools, sdk, &serve, &serve.token());
+    let asked = owner.next();
+    let url = asked["url"].as_str().unwrap_or_else(|| panic!("{asked}"));
+    assert!(url.starts_with(provider.origin()), "{asked}");
+    let message = asked["message"].as_str().unwrap();
+    assert!(message.contains("Sign in to notes"), "{asked}");
+    // All calls that need the sign-in get the same page.
+    let mut other = Opener::start(&tools, sdk, &serve, &serve.token());
+    assert_eq!(other.next()["url"], url);
+    let seen = browse(&tools, url, "yes");
+    assert!(text(&seen.stdout).contains("Signed in"), "{seen:?}");
+    assert_eq!(owner.next(), json!({ "text": "3 for ada" }));
+    assert_eq!(other.next(), json!({ "text": "3 for ada" }));
+}
+
+/// Signs in and out, so that the tools of the server are known.
+fn become_known(tools: &Tools, home: &Home, serve: &Serve<'_>) {
+    sign_in(tools, home);
+    serve.until_state("notes", "ready");
+    assert!(home.run(&["logout", "notes"]).status.success());
+    serve.until_state("notes", "needs sign-in");
+}
+
+#[test]
+fn user_may_decline_to_open_the_page() {
+    let Some(tools) = Tools::peers() else { return };
+    let home = Home::new(json!({}));
+    let _provider = provider(&tools, &home, 3_600);
+    let serve = home.serve();
+    become_known(&tools, &home, &serve);
+    let mut owner = Opener::answering(&tools, "client", &serve, &serve.token(), "decline");
+    assert!(owner.next()["url"].is_string());
+    let refused = owner.next();
+    let error = refused["error"].as_str().unwrap();
+    assert!(error.contains("the user declined"), "{refused}");
+}
+
+#[test]
+fn edited_call_survives_the_sign_in() {
+    let Some(tools) = Tools::peers() else { return };
+    let home = Home::new(json!({}));
+    let provider = Provider::start(&tools, 3_600);
+    home.set_config(json!({
+        "approvals": { "rules": ["ask notes:*"] },
+        "mcpServers": { "notes": { "url": provider.url() } },
+    }));
+    let serve = home.serve();
+    become_known(&tools, &home, &serve);
+    let mut owner = Opener::start(&tools, "client", &serve, &serve.token());
+    let mut http = serve.http();
+    let id = until("the call waits for an approver", || {
+        let pending = http.get("/api/v1/approvals?status=pending").json();
+        pending["approvals"][0]["id"].as_str().map(str::to_owned)
+    });
+    let path = format!("/api/v1/approvals/{id}/approve");
+    let edits = json!({ "edits": { "arguments": { "a": 40, "b": 2 } } }).to_string();
+    let headers = [("Content-Type", "application/json")];
+    let approved = http.ask("POST", &path, &headers, edits.as_bytes());
+    assert_eq!(approved.status, 200, "{}", approved.text());
+    let asked = owner.next();
+    let url = asked["url"].as_str().unwrap_or_else(|| panic!("{asked}"));
+    let seen = browse(&tools, url, "yes");
+    assert!(text(&seen.stdout).contains("Signed in"), "{seen:?}");
+    assert_eq!(owner.next(), json!({ "text": "42 for ada" }));
 }
 
 #[test]
 fn user_signs_out() {
     let Some(tools) = Tools::peers() else { return };
     let home = Home::new(json!({}));
-    let provider = Provider::start(tools, &home, 3_600);
+    let provider = provider(&tools, &home, 3_600);
     let serve = home.serve();
-    provider.sign_in(&home);
+    sign_in(&tools, &home);
     serve.until_state("notes", "ready");
     let done = home.run(&["logout", "notes"]);
     assert_eq!(text(&done.stderr), "signed out of `notes`\n", "{done:?}");
@@ -299,21 +382,113 @@ fn user_signs_out() {
 }
 
 #[test]
+fn user_signs_out_of_a_disabled_server() {
+    let Some(tools) = Tools::peers() else { return };
+    let home = Home::new(json!({}));
+    let provider = provider(&tools, &home, 3_600);
+    let _serve = home.serve();
+    sign_in(&tools, &home);
+    assert!(home.run(&["disable", "notes"]).status.success());
+    let done = home.run(&["logout", "notes"]);
+    assert_eq!(text(&done.stderr), "signed out of `notes`\n", "{done:?}");
+    assert_eq!(provider.book()["revoked"], 1, "{}", provider.book());
+}
+
+#[test]
+fn new_secret_is_used_by_next_sign_in() {
+    let Some(tools) = Tools::peers() else { return };
+    let home = Home::new(json!({}));
+    let provider = Provider::start(&tools, 3_600);
+    let set = |value: &str| {
+        let mut command = home.command(&["secret", "set", "resource"]);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(value.as_bytes())
+            .unwrap();
+        assert!(child.wait().unwrap().success());
+    };
+    set("not a resource");
+    let oauth = json!({ "resource": "${secret:resource}" });
+    home.set_servers(json!({ "notes": { "url": provider.url(), "oauth": oauth } }));
+    let serve = home.serve();
+    serve.until_state("notes", "needs sign-in");
+    let login = Login::start(&home);
+    browse(&tools, &login.url, "yes");
+    let done = login.finish();
+    assert!(!done.is_ok, "{}", done.told);
+    set(&provider.url());
+    sign_in(&tools, &home);
+    assert_eq!(text(&add(&home).stdout), "3 for ada\n");
+}
+
+#[test]
+fn outage_of_the_provider_ends_no_sign_in() {
+    let Some(tools) = Tools::peers() else { return };
+    let home = Home::new(json!({}));
+    let provider = Provider::start(&tools, 1);
+    home.set_servers(json!({ "notes": { "url": provider.url(), "start": "eager" } }));
+    let serve = home.serve();
+    sign_in(&tools, &home);
+    serve.until_state("notes", "ready");
+    provider.toggle("isDown");
+    let told = until("the token has expired", || {
+        let done = add(&home);
+        (!done.status.success()).then(|| text(&done.stderr))
+    });
+    assert!(
+        told.contains("the sign-in to server `notes` cannot be renewed"),
+        "{told}"
+    );
+    assert!(told.contains("HTTP 503"), "{told}");
+    serve.stop();
+    // It starts while the provider is down.
+    let serve = home.serve();
+    serve.until_state("notes", "retrying");
+    provider.toggle("isDown");
+    serve.until_state("notes", "ready");
+    assert_eq!(text(&add(&home).stdout), "3 for ada\n");
+    assert_eq!(provider.book()["codes"], 1);
+}
+
+#[test]
+fn server_that_refuses_all_tokens_is_reported() {
+    let Some(tools) = Tools::peers() else { return };
+    let home = Home::new(json!({}));
+    let provider = Provider::start(&tools, 3_600);
+    home.set_servers(json!({ "notes": { "url": provider.url(), "start": "eager" } }));
+    let serve = home.serve();
+    sign_in(&tools, &home);
+    serve.until_state("notes", "ready");
+    serve.stop();
+    provider.toggle("refusesAll");
+    let serve = home.serve();
+    serve.until_state("notes", "needs sign-in");
+    let reason = serve.reason("notes");
+    assert!(reason.contains("refuses the token"), "{reason}");
+    let told = text(&add(&home).stderr);
+    assert!(told.contains("server `notes` needs a sign-in"), "{told}");
+    provider.toggle("refusesAll");
+    sign_in(&tools, &home);
+    assert_eq!(text(&add(&home).stdout), "3 for ada\n");
+}
+
+#[test]
 fn revoked_sign_in_asks_for_another() {
     let Some(tools) = Tools::peers() else { return };
     let home = Home::new(json!({}));
-    let provider = Provider::start(tools, &home, 3_600);
+    let provider = provider(&tools, &home, 3_600);
     let serve = home.serve();
-    provider.sign_in(&home);
+    sign_in(&tools, &home);
     serve.until_state("notes", "ready");
-    let address = provider.origin.strip_prefix("http://").unwrap();
-    let mut http = Http::connect(address.parse().unwrap(), "none");
-    assert_eq!(http.ask("POST", "/revoke-all", &[], b"").status, 200);
+    provider.revoke_all();
     let refused = add(&home);
     let told = text(&refused.stderr);
     assert!(told.contains("server `notes` needs a sign-in"), "{told}");
     serve.until_state("notes", "needs sign-in");
-    provider.sign_in(&home);
+    sign_in(&tools, &home);
     assert_eq!(text(&add(&home).stdout), "3 for ada\n");
 }
 
@@ -322,9 +497,9 @@ fn tokens_are_renewed_while_many_clients_call() {
     const CLIENTS: usize = 20;
     let Some(tools) = Tools::peers() else { return };
     let home = Home::new(json!({}));
-    let provider = Provider::start(tools, &home, 2);
+    let provider = provider(&tools, &home, 2);
     let serve = home.serve();
-    provider.sign_in(&home);
+    sign_in(&tools, &home);
     serve.until_state("notes", "ready");
     let end = Instant::now() + Duration::from_secs(8);
     thread::scope(|scope| {
@@ -352,10 +527,10 @@ fn gateway_killed_at_any_time_stays_signed_in() {
     const KILLS: u32 = 12;
     let Some(tools) = Tools::peers() else { return };
     let home = Home::new(json!({}));
-    let provider = Provider::start(tools, &home, 1);
+    let provider = provider(&tools, &home, 1);
     {
         let serve = home.serve();
-        provider.sign_in(&home);
+        sign_in(&tools, &home);
         serve.stop();
     }
     let mut lost = 0;
@@ -402,17 +577,11 @@ fn typescript_example_accepts_the_sign_in() {
         std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
             && std::net::TcpStream::connect(("127.0.0.1", auth)).is_ok()
     });
-    let place = home.path("peers");
-    furnish(&place, &tools);
     home.set_servers(json!({ "notes": { "url": format!("http://localhost:{port}/mcp") } }));
     let serve = home.serve();
     serve.until_state("notes", "needs sign-in");
     let login = Login::start(&home);
-    let mut browser = Command::new(tools.node());
-    let seen = browser
-        .arg(place.join("browser.mjs"))
-        .args([&login.url, "yes"]);
-    let seen = seen.output().unwrap();
+    let seen = browse(&tools, &login.url, "yes");
     assert!(text(&seen.stdout).contains("Signed in"), "{seen:?}");
     let done = login.finish();
     assert!(done.is_ok, "{}", done.told);

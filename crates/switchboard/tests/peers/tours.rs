@@ -12,10 +12,9 @@ use crate::{
 };
 
 /// The scripts, embedded when the tests are built.
-const SCRIPTS: [(&str, &str); 16] = [
+const SCRIPTS: [(&str, &str); 14] = [
     ("apps_host.mjs", include_str!("scripts/apps_host.mjs")),
     ("apps_server.mjs", include_str!("scripts/apps_server.mjs")),
-    ("browser.mjs", include_str!("scripts/browser.mjs")),
     (
         "fastmcp_client.py",
         include_str!("scripts/fastmcp_client.py"),
@@ -28,7 +27,6 @@ const SCRIPTS: [(&str, &str); 16] = [
         "mcp_server.py",
         include_str!("../../../../tests/peers/mcp_server.py"),
     ),
-    ("oidc_server.mjs", include_str!("scripts/oidc_server.mjs")),
     ("python1.py", include_str!("scripts/python1.py")),
     (
         "python1_server.py",

@@ -236,7 +236,9 @@ impl Endpoint {
             let response = self.follow(method.clone(), url, headers.clone(), body.clone());
             let response = response.await?;
             if !auth::is_refusal(&response) {
-                oauth.accepted(attempts > 1);
+                if response.status().is_success() {
+                    oauth.accepted(token.as_ref(), attempts > 1);
+                }
                 return Ok(response);
             }
             if attempts == ATTEMPTS {

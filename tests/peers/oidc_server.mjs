@@ -15,7 +15,7 @@ import { z } from "zod";
 
 const lifetime = Number(process.argv[2] ?? 3600);
 const grants = new Set();
-const book = { codes: 0, refreshes: 0, reused: 0, revoked: 0, refused: 0, errors: [], tokens: [] };
+const book = { isDown: false, refusesAll: false, codes: 0, refreshes: 0, reused: 0, revoked: 0, refused: 0, errors: [], tokens: [] };
 
 const app = express();
 const http = createServer(app);
@@ -69,11 +69,15 @@ app.post("/revoke-all", async (_, response) => {
     await Promise.all([...grants].map((id) => provider.Grant.adapter.destroy(id)));
     response.json({});
 });
+app.post("/toggle/:fault", ({ params }, response) => {
+    book[params.fault] = !book[params.fault];
+    response.json({});
+});
 app.get("/book", (_, response) => response.json(book));
 app.get("/consent/:uid", async (request, response) => {
     const { uid, params } = await provider.interactionDetails(request, response);
     const asked = `Let the client use ${params.scope ?? "nothing"}?`;
-    response.send(`<!doctype html><title>Consent</title><p>${asked}</p>
+    response.send(`<!doctype html><title>Consent</title><link rel="icon" href="data:,"><p>${asked}</p>
         <form method="post" action="/consent/${uid}"><button name="answer" value="yes">Allow</button>
         <button name="answer" value="no">Deny</button></form>`);
 });
@@ -94,6 +98,7 @@ app.post("/consent/:uid", express.urlencoded({ extended: false }), async (reques
     const result = { login: { accountId }, consent: { grantId: saved } };
     return provider.interactionFinished(request, response, result);
 });
+app.use("/oidc/token", (_, response, next) => (book.isDown ? response.status(503).end() : next()));
 app.use("/oidc", provider.callback());
 
 app.get("/.well-known/oauth-protected-resource/mcp", (_, response) =>
@@ -108,7 +113,7 @@ app.all("/mcp", express.json(), async (request, response) => {
     const [, sent] = /^Bearer (.*)$/.exec(request.headers.authorization ?? "") ?? [];
     const token = sent && (await provider.AccessToken.find(sent));
     const isGranted = token?.isValid && (await provider.Grant.find(token.grantId));
-    if (!isGranted || token.aud !== resource) {
+    if (book.refusesAll || !isGranted || token.aud !== resource) {
         book.refused += Number(Boolean(sent));
         const metadata = `${origin}/.well-known/oauth-protected-resource/mcp`;
         const error = sent ? 'error="invalid_token", ' : "";

@@ -1,0 +1,86 @@
+//! Signing in to a server from the console: the page of its provider opens in a new tab.
+
+use serde_json::{Value, json};
+use switchboard_test_support::{Tools, patiently, provider::Provider};
+
+use crate::{browser::Browser, place::Place};
+
+/// A gateway with a server that wants a sign-in, and its page in the console.
+struct Scene {
+    provider: Provider,
+    place: Place,
+    browser: Browser,
+    console: Value,
+}
+
+impl Scene {
+    fn new() -> Option<Self> {
+        let (tools, browser) = (Tools::peers()?, Browser::start()?);
+        let provider = Provider::start(&tools, 3_600);
+        let servers = json!({ "notes": { "url": provider.url() } });
+        let place = Place::configured(&servers, &json!({}));
+        place.open(&browser);
+        browser.go(&place.url("servers/notes"));
+        browser.until_reads("needs sign-in");
+        Some(Self {
+            provider,
+            place,
+            console: browser.tab(),
+            browser,
+        })
+    }
+
+    /// Presses the button, and answers on the page of the provider.
+    fn answer(&self, answer: &str) {
+        let before = self.browser.tabs();
+        self.browser
+            .click(&self.browser.by_role("button", "Sign in notes"));
+        let opened = patiently(|| {
+            let tabs = self.browser.tabs();
+            tabs.into_iter().find(|tab| !before.contains(tab))
+        });
+        self.browser.show(&opened.expect("a tab is opened"));
+        self.browser.until_reads("Let the client use");
+        let address = self
+            .browser
+            .execute("return [location.origin, opener]", &json!([]));
+        assert_eq!(address, json!([self.provider.origin(), null]));
+        self.browser.click(&self.browser.by_role("button", answer));
+    }
+}
+
+#[test]
+fn user_signs_in_from_the_console() {
+    let Some(scene) = Scene::new() else { return };
+    let browser = &scene.browser;
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    scene.answer("Allow");
+    browser.until_reads("Signed in");
+    let page = browser.tab();
+    browser.show(&scene.console);
+    browser.until_reads("You are signed in to notes.");
+    browser.until_reads("ready");
+    browser.show(&page);
+    let barriers = browser.barriers();
+    assert!(barriers.is_empty(), "{barriers}");
+    let call = json!({ "name": "notes:add", "arguments": { "a": 1, "b": 2 } });
+    let called = scene.place.post("/api/v1/tools/call", &call).json();
+    assert!(called.to_string().contains("3 for ada"), "{called}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn denied_sign_in_is_reported() {
+    let Some(scene) = Scene::new() else { return };
+    let browser = &scene.browser;
+    scene.answer("Deny");
+    browser.until_reads("Not signed in");
+    browser.until_reads("Ada said no");
+    browser.show(&scene.console);
+    browser.until_reads("access was denied");
+    // The user may try again.
+    scene.answer("Allow");
+    browser.until_reads("Signed in");
+    browser.show(&scene.console);
+    browser.until_reads("You are signed in to notes.");
+}
