@@ -6,6 +6,8 @@
 //! follows the catalog. The vectors of a slow model come later than the words, and no search waits
 //! for them.
 
+mod scoped;
+
 use std::{
     collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -27,11 +29,12 @@ use switchboard_outbound::{
     model::{Model, Models},
 };
 use switchboard_search::{
-    Cache, Filter, Found, Index, Language, Learnt, Meaning, Permits, Query, Segment, Tool, Vectors,
+    Cache, Filter, Found, Index, Language, Learnt, Meaning, Query, Segment, Tool, Vectors,
 };
 use switchboard_trust::{Others, Severity, scan};
 use tokio::sync::watch;
 
+use self::scoped::ScopedIndexes;
 use crate::search_feedback::SearchFeedback;
 
 /// The index of tools, and the tasks that keep it up to date.
@@ -40,6 +43,7 @@ pub struct Finder {
     live_catalog: Arc<LiveCatalog>,
     config: Arc<ArcSwap<Config>>,
     made: ArcSwap<Made>,
+    scoped: ScopedIndexes,
     /// Held while `made` is replaced, so that no change is lost.
     changing: Mutex<()>,
     stage: watch::Sender<Stage>,
@@ -84,7 +88,7 @@ pub struct ToolQuery {
     pub read_only: bool,
     /// Only tools without suspicious text.
     pub trusted: bool,
-    /// Only tools of this catalog.
+    /// Only tools of this catalog, which belongs to a scope.
     pub within: Option<Arc<Catalog>>,
     /// Explain each score.
     pub explain: bool,
@@ -110,6 +114,7 @@ impl Finder {
             live_catalog,
             config,
             made: ArcSwap::default(),
+            scoped: ScopedIndexes::default(),
             changing: Mutex::default(),
             stage: watch::Sender::new(Stage::Asleep),
             settings: watch::Sender::new(0),
@@ -166,13 +171,12 @@ impl Finder {
     }
 
     fn search(&self, wish: &ToolQuery, learns: bool) -> Found {
-        let made = self.made.load();
-        let is_within = wish.within.as_deref().map(|catalog| {
-            move |server: &str, tool: &str| {
-                let part = catalog.server(server);
-                part.is_some_and(|part| part.find_shown(Kind::Tool, tool).is_some())
-            }
-        });
+        let made = self.made.load_full();
+        let scoped = wish
+            .within
+            .as_ref()
+            .map(|catalog| self.scoped.of(catalog, &made));
+        let index = scoped.as_deref().unwrap_or(&made.index);
         let query = Query {
             text: &wish.text,
             limit: wish.limit,
@@ -180,7 +184,6 @@ impl Finder {
                 server: wish.server.as_deref(),
                 read_only: wish.read_only,
                 trusted: wish.trusted,
-                permits: is_within.as_ref().map(|permits| permits as &Permits<'_>),
             },
             explain: wish.explain,
         };
@@ -191,7 +194,7 @@ impl Finder {
             vector,
             words: model.words_beside(),
         });
-        let search = |learnt: &Learnt| made.index.search(&LANGUAGE, learnt, meaning, &query);
+        let search = |learnt: &Learnt| index.search(&LANGUAGE, learnt, meaning, &query);
         // Lessons come from the searches of all clients.
         if learns && wish.within.is_none() {
             self.feedback.with(search)

@@ -58,6 +58,22 @@ impl Matrix {
         Ok(())
     }
 
+    /// Creates a matrix of some of these rows, in this order; `None` is a row without a vector.
+    #[must_use]
+    pub fn select(&self, rows: impl IntoIterator<Item = Option<usize>>) -> Self {
+        let mut selected = Self::new(self.dimensions);
+        for row in rows {
+            let (numbers, scale) = row.and_then(|row| self.row(row)).unzip();
+            let end = selected.numbers.len() + self.dimensions;
+            selected
+                .numbers
+                .extend_from_slice(numbers.unwrap_or_default());
+            selected.numbers.resize(end, 0);
+            selected.scales.push(scale.unwrap_or(NOTHING));
+        }
+        selected
+    }
+
     /// Removes the vector of a row.
     pub fn clear(&mut self, row: usize) {
         if let Some(scale) = self.scales.get_mut(row) {

@@ -135,6 +135,14 @@ impl Index {
         self.parts.iter().map(|part| &part.segment)
     }
 
+    /// The segment of a server, and the vectors of its tools once they are computed.
+    pub fn server(&self, name: &str) -> Option<(&Arc<Segment>, Option<&Arc<Vectors>>)> {
+        let parts = &self.parts;
+        let at = parts.binary_search_by(|part| (**part.segment.server()).cmp(name));
+        let part = parts.get(at.ok()?)?;
+        Some((&part.segment, part.vectors.as_ref()))
+    }
+
     /// The segments that have no vectors of this model yet.
     pub fn without_vectors(&self, model: &str) -> impl Iterator<Item = &Arc<Segment>> {
         let lacks = move |part: &&Part| {

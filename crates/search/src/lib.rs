@@ -51,7 +51,7 @@ pub use document::Field;
 pub use index::Index;
 pub use language::Language;
 pub use learnt::{BadLessons, Learnt};
-pub use query::{Filter, Hit, Match, Permits, Query, Why};
+pub use query::{Filter, Hit, Match, Query, Why};
 pub use search::{Found, WORDS_BESIDE_SENTENCES, WORDS_BESIDE_TABLE};
 pub use segment::{Segment, Tool};
 pub use vectors::{Cache, Meaning, Vectors};

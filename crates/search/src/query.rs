@@ -1,6 +1,6 @@
 //! Queries and their results.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use crate::{document::Field, segment::Entry};
 
@@ -17,11 +17,8 @@ pub struct Query<'a> {
     pub explain: bool,
 }
 
-/// Returns `true` if the tool of this server with this name may be found.
-pub type Permits<'a> = dyn Fn(&str, &str) -> bool + 'a;
-
 /// The tools to consider in a search.
-#[derive(Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Filter<'a> {
     /// Only tools of this server.
     pub server: Option<&'a str>,
@@ -29,8 +26,6 @@ pub struct Filter<'a> {
     pub read_only: bool,
     /// Only tools without suspicious text.
     pub trusted: bool,
-    /// Only tools that this function permits.
-    pub permits: Option<&'a Permits<'a>>,
 }
 
 impl Filter<'_> {
@@ -38,22 +33,8 @@ impl Filter<'_> {
         self.server.is_none_or(|only| only == server)
     }
 
-    pub(crate) fn admits(&self, server: &str, tool: &Entry) -> bool {
-        (tool.read_only || !self.read_only)
-            && (tool.trusted || !self.trusted)
-            && self
-                .permits
-                .is_none_or(|permits| permits(server, &tool.name))
-    }
-}
-
-impl fmt::Debug for Filter<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Filter")
-            .field("server", &self.server)
-            .field("read_only", &self.read_only)
-            .field("trusted", &self.trusted)
-            .finish_non_exhaustive()
+    pub(crate) fn admits(&self, tool: &Entry) -> bool {
+        (tool.read_only || !self.read_only) && (tool.trusted || !self.trusted)
     }
 }
 

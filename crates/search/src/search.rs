@@ -128,9 +128,8 @@ impl Index {
         let parts = self.parts().iter();
         let parts = parts.filter(|part| query.filter.admits_server(part.segment.server()));
         parts.flat_map(move |part| {
-            let (server, tools) = (part.segment.server(), part.segment.tools());
-            let tools = tools.iter().enumerate();
-            let tools = tools.filter(move |(_, tool)| query.filter.admits(server, tool));
+            let tools = part.segment.tools().iter().enumerate();
+            let tools = tools.filter(move |(_, tool)| query.filter.admits(tool));
             tools.map(|(at, _)| part.start + at)
         })
     }

@@ -173,6 +173,12 @@ impl Segment {
         self.by_name.get(name).map(|at| *at as usize)
     }
 
+    /// Tells if no suspicious text was found in a tool's definition; `None` if there is no such tool.
+    pub fn is_trusted(&self, name: &str) -> Option<bool> {
+        let at = self.find(name)?;
+        self.tools.get(at).map(|tool| tool.trusted)
+    }
+
     /// The postings of a stem in one tool.
     pub(crate) fn places(&self, stem: &str, tool: u32) -> &[Posting] {
         let places = self.postings(stem);

@@ -6,7 +6,10 @@ use std::collections::HashMap;
 use sha2::{Digest, Sha256};
 use switchboard_embed::{Embedder, Matrix, ModelError, Quantised, Role};
 
-use crate::{document, segment::Tool};
+use crate::{
+    document,
+    segment::{Segment, Tool},
+};
 
 /// The weight of a tool's name relative to its description.
 const NAME: f32 = 0.3;
@@ -73,6 +76,16 @@ impl Vectors {
             model: model.fingerprint().to_owned(),
             matrix,
         }))
+    }
+
+    /// The vectors of these tools, by name, from those of another segment. A tool that is not there has none.
+    #[must_use]
+    pub fn select(&self, from: &Segment, tools: &Segment) -> Self {
+        let rows = tools.tools().iter().map(|tool| from.find(&tool.name));
+        Self {
+            model: self.model.clone(),
+            matrix: self.matrix.select(rows),
+        }
     }
 
     /// The model's fingerprint.

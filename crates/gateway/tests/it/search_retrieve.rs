@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use crate::{
     api_rig::Rig,
-    mcp_rig::{LEGACY, MODERN, Pipe, REVISIONS, Web, names_of, result_text, search, text_of},
+    mcp_rig::{
+        LEGACY, MODERN, Pipe, REVISIONS, Web, names_of, result_text, search, text_of, under,
+    },
     stage_rig::{Stage, tool},
 };
 
@@ -389,4 +391,50 @@ async fn description_has_the_whole_definition() {
     assert!(text.contains("s:create_issue"), "{text}");
     assert!(text.contains("retrieve_tools"), "{text}");
     rig.stop().await;
+}
+
+/// The answers to some searches under a profile, in a gateway whose servers have these tools.
+async fn answers(servers: &[(&str, &[Value])]) -> Vec<Value> {
+    let stages: Vec<_> = servers.iter().map(|(_, tools)| Stage::new(tools)).collect();
+    let settings = json!({ "trust": "always" });
+    let entries = servers.iter().zip(&stages);
+    let entries: serde_json::Map<String, Value> = entries
+        .map(|((name, _), stage)| ((*name).to_owned(), stage.entry_with(&settings)))
+        .collect();
+    let rig = Rig::configured(json!({
+        "waitTimeoutMs": 30_000,
+        "mcpServers": entries,
+        "profiles": { "work": { "servers": ["s"], "tools": { "deny": ["s:hidden_*"] } } },
+    }))
+    .await;
+    for (name, tools) in servers {
+        rig.until_tools(name, tools.len()).await;
+    }
+    let mut pipe = Pipe::open(&rig, under("work", search())).await;
+    let mut answers = Vec::new();
+    for query in ["close an issue", "mail somebody", "weather", "quark"] {
+        for detail in ["compact", "full"] {
+            let asked = json!({ "query": query, "limit": 50, "detail": detail });
+            answers.push(pipe.call("retrieve_tools", asked).await);
+        }
+    }
+    rig.stop().await;
+    answers
+}
+
+#[tokio::test]
+async fn scores_do_not_depend_on_hidden_tools() {
+    let alone = answers(&[("s", &usual())]).await;
+    assert!(names_of(&alone[0]).len() > 5, "{}", alone[0]);
+    // They make words of the queries frequent, and the average text longer.
+    let words = "Closes the issue of somebody by mail, with a quark, for the weather. ".repeat(9);
+    let secret = |name: &str| tool(name, &words);
+    let others = ["quark", "mail", "issue"].map(secret);
+    let beside = answers(&[("other", &others), ("s", &usual())]).await;
+    assert_eq!(alone, beside);
+    let mut more = usual();
+    more.insert(0, secret("hidden_quark"));
+    more.push(secret("hidden_mail"));
+    let among = answers(&[("s", &more)]).await;
+    assert_eq!(alone, among);
 }
