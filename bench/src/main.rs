@@ -19,7 +19,7 @@ const USAGE: &str = "\
 usage: switchboard-bench wire|connection [--quick] [--json FILE]
        switchboard-bench gateway [--quick] [--json FILE] [--switchboard FILE] [--peer FILE]
                                  [--only SUBJECT[,SUBJECT...]]
-       switchboard-bench revisions|flat|disk|start|idle [--quick] [--json FILE] [--switchboard FILE]
+       switchboard-bench revisions|flat|disk|start|idle|instances [--quick] [--json FILE] [--switchboard FILE]
        switchboard-bench memory [--quick] [--json FILE] [--switchboard FILE] [--sizes N[,N...]]
                                 [--model FOLDER] [--peer FOLDER]
        switchboard-bench drive raw|typed|mux|bare IN_FLIGHT CALLS
@@ -33,11 +33,12 @@ usage: switchboard-bench wire|connection [--quick] [--json FILE]
   revisions    Calls through the gateway for each pair of a client and a server: of the revisions that open a session
                (legacy), and of 2026-07-28 (modern)
   flat         Cost of a call with 1 and with 100 servers, with 10 and with 10,000 tools, and for a client with a token,
-               a profile and an override
+               a profile and overrides
   disk         Disk writes of the gateway during calls, by thread (requires strace)
   start        Time from the start of `switchboard stdio` to its first tool list, compared with `cat`, with 50 servers
                that need 5 s each: with known servers, with unknown ones, and with a running gateway
   idle         Processes, memory, CPU time and wake-ups of an idle gateway
+  instances    Time of a call that starts the server: with one process for all clients, and with one for each
   memory       The built-in memory with 1,000 to 300,000 memories: storing; recalling; starting with a full, a locked
                or a damaged store; and a comparison with the reference server
   drive        Only the given number of calls over the pipes, for a profiler
@@ -176,6 +177,7 @@ fn measure(what: &str, options: &Options) -> Result<()> {
         "disk" => gateway::run_disk(&options.settings()?)?,
         "start" => gateway::run_start(&options.settings()?)?,
         "idle" => gateway::run_idle(&options.settings()?)?,
+        "instances" => gateway::run_instances(&options.settings()?)?,
         "memory" => memory::run(&options.memory()?)?,
         _ => return Err(USAGE.into()),
     };

@@ -5,7 +5,7 @@ use std::{env, path::PathBuf, process::Command};
 use crate::{USAGE, is_help, root, run_release};
 
 const HELP: &str = "\
-cargo xtask bench wire|connection|gateway|revisions|flat|disk|start|idle|memory|search|tokens [--quick] [--json FILE]
+cargo xtask bench wire|connection|gateway|revisions|flat|disk|start|idle|instances|memory|search|tokens [--quick] [--json FILE]
 
 Run one benchmark. Builds bench/, and the gateway if the benchmark needs it, in release mode. Ratios come first,
 because they hold on any machine.
@@ -19,11 +19,12 @@ because they hold on any machine.
   revisions    Calls through `switchboard serve` for each pair of a client and a server: of the revisions that open
                a session (legacy), and of 2026-07-28 (modern)
   flat         Cost of a call with 1 and with 100 servers, with 10 and with 10,000 tools; and, with 1,000 tools, for the
-               owner and for a client with a token, one of 10 profiles and an override
+               owner and for a client with a token that is held to servers and to one of 10 profiles, with 100 overrides
   disk         Disk writes of the gateway during calls, by thread; requires strace
   start        Time from the start of `switchboard stdio` to its first tool list, compared with `cat`, with 50 servers
                that need 5 s each: with known servers, with unknown ones, and with a running gateway
   idle         Processes, memory, CPU time and wake-ups of an idle gateway
+  instances    Time of a call that starts the server: with one process for all clients, and with one for each
   memory       Storing and recalling with 1,000, 10,000, 100,000 and 300,000 memories; starting with a full, a locked
                or a damaged store; and a comparison with the reference server, if scripts/tools.sh has installed it.
                Also writes the figures to target/bench-memory.json
@@ -44,7 +45,7 @@ A full run takes 1 to 3 min, one of `memory` 20 min. Do not use the machine for 
 Example: cargo xtask bench gateway --quick --only direct,switchboard";
 
 /// Benchmarks, each with `true` if it needs the gateway.
-const WHAT: [(&str, bool); 9] = [
+const WHAT: [(&str, bool); 10] = [
     ("wire", false),
     ("connection", false),
     ("gateway", true),
@@ -53,6 +54,7 @@ const WHAT: [(&str, bool); 9] = [
     ("disk", true),
     ("start", true),
     ("idle", true),
+    ("instances", true),
     ("memory", true),
 ];
 

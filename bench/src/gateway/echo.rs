@@ -181,7 +181,7 @@ impl Echo<'_> {
             };
             write!(
                 out,
-                r#"{comma}{{"name":"{name}","description":"Says again what it is told, as tool number {number} of its server.","inputSchema":{{"type":"object","properties":{{"text":{{"type":"string","description":"What to say."}}}},"required":["text"]}}}}"#
+                r#"{comma}{{"name":"{name}","description":"Says again what it is told, as tool number {number} of its server.","inputSchema":{{"type":"object","properties":{{"text":{{"type":"string","description":"What to say."}},"voice":{{"type":"string"}}}},"required":["text"]}}}}"#
             )?;
         }
         out.push(b']');

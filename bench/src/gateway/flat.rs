@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
 use super::{
@@ -186,17 +186,28 @@ fn confine(home: &Home, switchboard: &Path, profiles: usize) -> Result<String> {
     let file = home.path().join("switchboard.json");
     let mut config: Value = serde_json::from_slice(&fs::read(&file)?)?;
     let named = (0..profiles).map(|number| {
-        let profile =
-            json!({ "servers": ["echo"], "tools": { "deny": [format!("*:tool_{number}*")] } });
+        let profile = json!({
+            "servers": ["echo", "memory"],
+            "tools": { "deny": [format!("*:echo_9{number}*")] },
+            "view": "direct",
+            "memory": { "namespace": format!("namespace{number}") },
+        });
         (format!("profile{number}"), profile)
     });
     config["profiles"] = named.collect();
-    config["mcpServers"]["echo"]["overrides"] = json!({
-        "echo": { "description": "Echoes.", "arguments": { "fixed": { "value": "a value" } } },
+    config["clients"] = json!({ "bench": { "view": "direct" }, "another": { "view": "search" } });
+    let renamed = (1..100).map(|number| {
+        let change = json!({ "name": format!("renamed_{number}"), "description": "Another." });
+        (format!("echo_{number}"), change)
     });
+    let mut overrides: Map<String, Value> = renamed.collect();
+    let own = json!({ "description": "Echoes.", "arguments": { "voice": { "value": "low" } } });
+    overrides.insert("echo".to_owned(), own);
+    config["mcpServers"]["echo"]["overrides"] = overrides.into();
     fs::write(&file, config.to_string())?;
     let mut create = home.command(switchboard, "token");
     let created = create.args(["create", "bench", "--profile", "profile0"]);
+    let created = created.args(["--server", "echo", "--server", "memory"]);
     let created = created.output()?;
     if !created.status.success() {
         return Err(String::from_utf8_lossy(&created.stderr).into());
