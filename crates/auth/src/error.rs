@@ -206,18 +206,27 @@ impl Error {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unreachable { .. } => "check the network connection, then try again",
-            Self::Metadata { .. } | Self::OtherIssuer { .. } | Self::NoAuthorizationServer => {
+            Self::Metadata { .. } | Self::NoAuthorizationServer => {
                 "this is a fault of the server's setup: report it to its operator"
+            }
+            Self::OtherIssuer { .. } => {
+                "report this fault to the server's operator; if the provider documents the address of its metadata, set `oauth.metadataUrl`"
             }
             Self::OtherResource { .. } => {
                 "check that the server's URL in the configuration is the one that its documentation names"
             }
-            Self::NoPkce { .. } | Self::NoEndpoint { .. } => {
+            Self::NoPkce { .. } => {
+                "if the provider's documentation says that it supports PKCE, set `oauth.assumePkce` of the server; else, ask the operator for a token for the `Authorization` header"
+            }
+            Self::NoEndpoint { .. } => {
                 "ask the operator for another way to sign in, such as a token for the `Authorization` header"
             }
             Self::Insecure => "use the https URL of the server",
             Self::NoRegistration { .. } | Self::NoClient => {
                 "register an application with the provider, and set `oauth.clientId` (and `clientSecret`) of the server"
+            }
+            Self::Refused { code, .. } if code == "invalid_target" => {
+                "the provider rejects the `resource` parameter: set `oauth.resource` to false, or to the value that it documents"
             }
             Self::Refused { .. } => {
                 "check `oauth` in the configuration of the server: client, redirect URI and scopes"

@@ -54,12 +54,14 @@ impl ResourceMetadata {
 }
 
 impl ServerMetadata {
-    /// Reads the document, and checks that it is that of this issuer.
-    pub(crate) fn read(body: &[u8], issuer: &str) -> Result<Self, Error> {
+    /// Reads the document, and checks that it is that of this issuer; of any, if there is none.
+    pub(crate) fn read(body: &[u8], issuer: Option<&str>) -> Result<Self, Error> {
         let read: Self = serde_json::from_slice(body)
             .map_err(|error| Error::metadata("authorization server", &error))?;
         // The specification demands the same string: a normalised comparison would accept other issuers.
-        if read.issuer != issuer {
+        if let Some(issuer) = issuer
+            && read.issuer != issuer
+        {
             return Err(Error::OtherIssuer {
                 expected: issuer.to_owned(),
                 found: read.issuer,
@@ -210,7 +212,7 @@ mod tests {
     fn issuer_has_to_be_the_same_text() {
         let read = |issuer: &str| {
             let body = format!(r#"{{"issuer":"{issuer}"}}"#);
-            ServerMetadata::read(body.as_bytes(), "https://b.example").is_ok()
+            ServerMetadata::read(body.as_bytes(), Some("https://b.example")).is_ok()
         };
         assert!(read("https://b.example"));
         assert!(!read("https://b.example/") && !read("https://B.example"));

@@ -17,6 +17,13 @@ pub struct Settings {
     pub scopes: Option<Vec<String>>,
     /// The `resource` parameter. Some authorization servers reject it.
     pub resource: ResourceParameter,
+    /// The address of the authorization server's metadata, in place of the one that the server names. Its issuer is
+    /// taken as it is there.
+    pub metadata: Option<String>,
+    /// The authorization server supports PKCE with S256, although its metadata does not mention PKCE.
+    pub assumes_pkce: bool,
+    /// Further parameters of the authorization request. None of them replaces one of the machine.
+    pub parameters: Vec<(String, String)>,
     /// The kind of sign-in.
     pub grant: Grant,
 }
@@ -66,6 +73,9 @@ impl Settings {
             redirect_uri: None,
             scopes: None,
             resource: ResourceParameter::default(),
+            metadata: None,
+            assumes_pkce: false,
+            parameters: Vec::new(),
             grant: Grant::default(),
         }
     }

@@ -388,6 +388,9 @@ impl<'a> Resolver<'a> {
             redirect_uri,
             scopes,
             resource,
+            metadata_url,
+            assume_pkce,
+            authorization_parameters,
             grant,
         } = oauth;
         let resolve = |field: &str, text: &Option<String>| {
@@ -414,6 +417,9 @@ impl<'a> Resolver<'a> {
                 )?),
                 ResourceParameter::Published | ResourceParameter::Omitted => resource.clone(),
             },
+            metadata_url: resolve("metadataUrl", metadata_url)?,
+            assume_pkce: *assume_pkce,
+            authorization_parameters: authorization_parameters.clone(),
             grant: *grant,
         })
     }

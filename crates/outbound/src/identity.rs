@@ -143,6 +143,9 @@ fn of_remote(remote: &Remote) -> Vec<(Part, &'static str, Value<'_>)> {
                 redirect_uri,
                 scopes,
                 resource,
+                metadata_url,
+                assume_pkce,
+                authorization_parameters,
                 grant,
             },
     } = remote;
@@ -188,6 +191,17 @@ fn of_remote(remote: &Remote) -> Vec<(Part, &'static str, Value<'_>)> {
                 ResourceParameter::Fixed(resource) => Value::Text(resource),
                 ResourceParameter::Omitted => Value::Text("false"),
             },
+        ),
+        (
+            Setting,
+            "metadataUrl",
+            Value::optional(metadata_url.as_deref()),
+        ),
+        (Setting, "assumePkce", Value::Flag(*assume_pkce)),
+        (
+            Setting,
+            "authorizationParameters",
+            Value::Map(authorization_parameters),
         ),
         (
             Setting,
@@ -302,7 +316,8 @@ mod tests {
             "oauth": {
                 "clientId": "c", "clientSecret": "d", "issuer": "https://e", "clientMetadataUrl": "https://f",
                 "redirectUri": "http://127.0.0.1/", "scopes": ["g"], "resource": "h",
-                "grant": "authorization_code",
+                "grant": "authorization_code", "metadataUrl": "https://i",
+                "authorizationParameters": { "j": "k" },
             },
         })
     }
@@ -358,6 +373,9 @@ mod tests {
             (&two, "/oauth/scopes/0", json!("x")),
             (&two, "/oauth/resource", json!(false)),
             (&two, "/oauth/grant", json!("client_credentials")),
+            (&two, "/oauth/metadataUrl", json!("https://x")),
+            (&two, "/oauth/assumePkce", json!(true)),
+            (&two, "/oauth/authorizationParameters/j", json!("x")),
             (&three, "/image", json!("j")),
             (&three, "/args/0", json!("y")),
             (&three, "/env/A", json!("c")),

@@ -472,6 +472,10 @@ fn settings(remote: &Remote) -> Settings {
         ResourceParameter::Fixed(resource) => AuthResource::Fixed(resource.clone()),
         ResourceParameter::Omitted => AuthResource::Omitted,
     };
+    settings.metadata.clone_from(&oauth.metadata_url);
+    settings.assumes_pkce = oauth.assume_pkce;
+    let parameters = oauth.authorization_parameters.clone();
+    settings.parameters = parameters.into_iter().collect();
     settings.grant = match oauth.grant {
         Grant::AuthorizationCode => AuthGrant::AuthorizationCode,
         Grant::ClientCredentials => AuthGrant::ClientCredentials,

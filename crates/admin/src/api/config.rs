@@ -405,6 +405,9 @@ fn oauth(oauth: &OAuth) -> Option<Value> {
         redirect_uri,
         scopes,
         resource,
+        metadata_url,
+        assume_pkce,
+        authorization_parameters,
         grant,
     } = oauth;
     let text = |text: &Option<String>| text.as_deref().map(Value::from);
@@ -427,6 +430,12 @@ fn oauth(oauth: &OAuth) -> Option<Value> {
                 ResourceParameter::Fixed(resource) => Some(resource.as_str().into()),
                 ResourceParameter::Omitted => Some(false.into()),
             },
+        ),
+        ("metadataUrl", text(metadata_url)),
+        ("assumePkce", assume_pkce.then(|| true.into())),
+        (
+            "authorizationParameters",
+            (!authorization_parameters.is_empty()).then(|| json!(authorization_parameters)),
         ),
         (
             "grant",

@@ -16,9 +16,14 @@ struct Callback {
     description: Option<String>,
 }
 
-/// Adds the parameters of the authorization request to the address of the endpoint. Parameters that the address has
-/// already are replaced.
-pub(super) fn complete(url: &mut Url, credential: &Credential, sign_in: &Pending) {
+/// Adds the parameters of the authorization request to the address of the endpoint, and the further ones of the user.
+/// Parameters that the address has already are replaced.
+pub(super) fn complete(
+    url: &mut Url,
+    credential: &Credential,
+    sign_in: &Pending,
+    further: &[(String, String)],
+) {
     let challenge = pkce::challenge(sign_in.verifier.expose());
     let scope = credential.scopes.join(" ");
     let mut parameters = vec![
@@ -35,17 +40,21 @@ pub(super) fn complete(url: &mut Url, credential: &Credential, sign_in: &Pending
     // The address may name a resource, even if the parameter is not to be sent.
     let replaces =
         |name: &str| name == "resource" || parameters.iter().any(|(replaced, _)| *replaced == name);
+    let is_further = |name: &str| further.iter().any(|(further, _)| further == name);
     let kept: Vec<(String, String)> = url
         .query_pairs()
-        .filter(|(name, _)| !replaces(name))
+        .filter(|(name, _)| !replaces(name) && !is_further(name))
         .map(|(name, value)| (name.into_owned(), value.into_owned()))
         .collect();
+    let further = further.iter().filter(|(name, _)| !replaces(name));
+    let further: Vec<_> = further.collect();
     if let Some(resource) = &credential.resource {
         parameters.push(("resource", resource));
     }
     url.query_pairs_mut()
         .clear()
         .extend_pairs(kept)
+        .extend_pairs(further)
         .extend_pairs(parameters);
     url.set_fragment(None);
 }

@@ -95,6 +95,9 @@ impl Machine {
     }
 
     fn has_moved(&self, metadata: &ResourceMetadata) -> bool {
+        if self.settings.metadata.is_some() {
+            return false;
+        }
         let issuers = &metadata.authorization_servers;
         let known = self.credential.as_ref().map(|known| &known.issuer);
         known.is_some_and(|known| !issuers.is_empty() && !issuers.contains(known))
@@ -103,6 +106,10 @@ impl Machine {
     /// Chooses the authorization server: the one that has signed the user in before, or that the configured client is
     /// registered with, or the first.
     fn choose_issuer(&self, metadata: &ResourceMetadata) -> Result<String, Error> {
+        if let Some(address) = &self.settings.metadata {
+            // The document there names it.
+            return Ok(address.clone());
+        }
         let usable = |issuer: &&String| {
             let url = Url::parse(issuer);
             url.is_ok_and(|url| self.reach.permits(&url) && url.query().is_none())
@@ -122,8 +129,14 @@ impl Machine {
     }
 
     fn fetch_server(&mut self, found: Found, goal: Goal) -> Result<Action, Error> {
-        let issuer = Url::parse(&found.issuer).map_err(|_| Error::NoAuthorizationServer)?;
-        let left = metadata::of_issuer(&issuer);
+        let url = |text: &str| Url::parse(text).map_err(|_| Error::NoAuthorizationServer);
+        let left = match &self.settings.metadata {
+            Some(address) => vec![url(address)?],
+            None => metadata::of_issuer(&url(&found.issuer)?),
+        };
+        if !self.reach.permits(&left[0]) {
+            return Err(Error::NoAuthorizationServer);
+        }
         let request = Request::get(left[0].clone());
         self.step = Step::Server { left, found, goal };
         Ok(Action::Send(request))
@@ -134,10 +147,17 @@ impl Machine {
         now: u64,
         response: &Response<'_>,
         mut left: Vec<Url>,
-        found: Found,
+        mut found: Found,
         goal: Goal,
     ) -> Result<Action, Error> {
-        let read = ServerMetadata::read(response.body, &found.issuer);
+        let is_named = self.settings.metadata.is_some();
+        let client = self.settings.client.as_ref();
+        let expected = match is_named {
+            // The client's secret is for its own issuer.
+            true => client.and_then(|client| client.issuer.as_deref()),
+            false => Some(&*found.issuer),
+        };
+        let read = ServerMetadata::read(response.body, expected);
         // Some sites answer every path with their home page.
         let is_page = left.len() > 1 && read.as_ref().is_err_and(Error::is_no_json);
         let server = if response.status == 200 && !is_page {
@@ -151,7 +171,11 @@ impl Machine {
             }
             let missing = is_missing(response).and_then(|()| {
                 let has_none = Err(format!("HTTP {}", response.status));
-                if found.is_old { Ok(()) } else { has_none }
+                if found.is_old && !is_named {
+                    Ok(())
+                } else {
+                    has_none
+                }
             });
             missing.map_err(|reason| Error::Unreachable {
                 document: "metadata of the authorization server",
@@ -159,6 +183,7 @@ impl Machine {
             })?;
             ServerMetadata::of_origin(&found.issuer)
         };
+        found.issuer.clone_from(&server.issuer);
         match goal {
             Goal::User(sign_in) => self.register(now, found, server, sign_in),
             Goal::Client => self.request_for_client(&found, &server),

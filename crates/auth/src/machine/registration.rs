@@ -34,7 +34,8 @@ impl Machine {
         server: ServerMetadata,
         sign_in: Pending,
     ) -> Result<Action, Error> {
-        if !server.supports_s256() {
+        let is_silent = server.code_challenge_methods_supported.is_none();
+        if !(server.supports_s256() || is_silent && self.settings.assumes_pkce) {
             return Err(Error::NoPkce {
                 issuer: found.issuer,
             });
@@ -202,7 +203,8 @@ impl Machine {
         let endpoint = server.authorization_endpoint.as_ref();
         let mut url = self.endpoint(issuer, endpoint, "authorization endpoint")?;
         let credential = self.new_credential(found, server, client)?;
-        super::authorization::complete(&mut url, &credential, &sign_in);
+        let parameters = &self.settings.parameters;
+        super::authorization::complete(&mut url, &credential, &sign_in, parameters);
         let until = now + super::PATIENCE;
         let action = Action::Open {
             url: url.clone(),

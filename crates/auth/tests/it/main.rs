@@ -2,6 +2,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may fail")]
 
 mod hostile;
+mod quirks;
 mod renewal;
 mod server;
 mod sign_in;

@@ -490,6 +490,24 @@ const OAUTH: Keys = Keys {
             "The `resource` parameter: true is the one that the server publishes, false is none, for \
              providers that reject it, and a string is another one.",
         ),
+        bare(
+            "metadataUrl",
+            Shape::Text,
+            "The URL of the authorization server's metadata, in place of the one that the server \
+             names: for providers whose metadata names another issuer.",
+        ),
+        key(
+            "assumePkce",
+            Shape::Flag,
+            "false",
+            "If true, the authorization server is taken to support PKCE with S256 if its metadata does \
+             not mention PKCE. Set it only if the provider's documentation says so.",
+        ),
+        bare(
+            "authorizationParameters",
+            Shape::TextMap,
+            "Further parameters of the page that the user opens, such as {\"prompt\": \"consent\"}.",
+        ),
         key(
             "grant",
             Shape::Choice(&["authorization_code", "client_credentials"]),
@@ -502,6 +520,8 @@ const OAUTH: Keys = Keys {
         ("id", "clientId"),
         ("secret", "clientSecret"),
         ("authorizationServer", "issuer"),
+        ("authorizationServerMetadataUrl", "metadataUrl"),
+        ("authorizationParams", "authorizationParameters"),
         ("callbackUrl", "redirectUri"),
         ("callbackUri", "redirectUri"),
         ("redirectUrl", "redirectUri"),

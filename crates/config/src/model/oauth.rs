@@ -1,6 +1,6 @@
 //! The sign-in to a remote server.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 /// The sign-in to a remote server. The defaults suit servers that follow the specification.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -19,6 +19,12 @@ pub struct OAuth {
     pub scopes: Option<Vec<String>>,
     /// The `resource` parameter.
     pub resource: ResourceParameter,
+    /// The address of the authorization server's metadata.
+    pub metadata_url: Option<String>,
+    /// The authorization server supports PKCE without saying so.
+    pub assume_pkce: bool,
+    /// Further parameters of the authorization request.
+    pub authorization_parameters: BTreeMap<String, String>,
     /// The kind of sign-in.
     pub grant: Grant,
 }
@@ -58,6 +64,7 @@ impl OAuth {
             &self.issuer,
             &self.client_metadata_url,
             &self.redirect_uri,
+            &self.metadata_url,
         ];
         let texts = texts.into_iter().filter_map(|text| text.as_deref());
         texts.chain(resource)

@@ -10,12 +10,25 @@ use crate::{
 };
 
 /// The texts that may have references.
-const TEXTS: [&str; 6] = [
+const TEXTS: [&str; 7] = [
     "clientId",
     "clientSecret",
     "issuer",
     "clientMetadataUrl",
     "redirectUri",
+    "resource",
+    "metadataUrl",
+];
+
+/// The parameters of an authorization request that the gateway sets.
+const RESERVED: [&str; 8] = [
+    "response_type",
+    "client_id",
+    "redirect_uri",
+    "state",
+    "code_challenge",
+    "code_challenge_method",
+    "scope",
     "resource",
 ];
 
@@ -54,6 +67,9 @@ pub(super) fn read(
             Some(Json::Text(text)) => ResourceParameter::Fixed(text.clone().into_owned()),
             _ => ResourceParameter::Published,
         },
+        metadata_url: text("metadataUrl"),
+        assume_pkce: block.flag("assumePkce").unwrap_or_default(),
+        authorization_parameters: block.map("authorizationParameters").unwrap_or_default(),
         grant: match block.text("grant") {
             Some("client_credentials") => Grant::ClientCredentials,
             _ => Grant::AuthorizationCode,
@@ -79,10 +95,19 @@ pub(super) fn read(
             "add both, or remove \"grant\"",
         );
     }
-    for key in ["issuer", "clientMetadataUrl"] {
+    for name in oauth.authorization_parameters.keys() {
+        if RESERVED.contains(&name.as_str()) {
+            problems.add_with_hint(
+                block.at("authorizationParameters"),
+                format!("the gateway sets the parameter \"{name}\" itself"),
+                "remove it; \"clientId\", \"redirectUri\", \"scopes\" and \"resource\" have keys of their own",
+            );
+        }
+    }
+    for key in ["issuer", "clientMetadataUrl", "metadataUrl"] {
         let is_url = |text: &str| text.starts_with("https://") || text.contains("${");
         // Authorization servers on this machine are reached over HTTP.
-        let is_plain = |text: &str| key == "issuer" && text.starts_with("http://");
+        let is_plain = |text: &str| key != "clientMetadataUrl" && text.starts_with("http://");
         if let Some(text) = block.text(key)
             && !is_url(text)
             && !is_plain(text)

@@ -80,6 +80,15 @@ const SAMPLES: &[(&str, &str)] = &[
     ("mcpServers.*.oauth.redirectUri", r#""http://127.0.0.1:1/""#),
     ("mcpServers.*.oauth.scopes", r#"["other"]"#),
     ("mcpServers.*.oauth.resource", "false"),
+    (
+        "mcpServers.*.oauth.metadataUrl",
+        r#""https://other/metadata""#,
+    ),
+    ("mcpServers.*.oauth.assumePkce", "true"),
+    (
+        "mcpServers.*.oauth.authorizationParameters",
+        r#"{"prompt": "consent"}"#,
+    ),
     ("mcpServers.*.oauth.grant", r#""client_credentials""#),
     ("mcpServers.*.type", r#""sse""#),
     ("mcpServers.*.transport", r#""http-only""#),

@@ -281,6 +281,10 @@ fn sign_in_problems_are_reported() {
             r#"{"url": "http://a", "oauth": {"clientMetadataUrl": "http://b/c"}}"#,
             "2:38: \"clientMetadataUrl\" is not an https:// URL (copy it from the documentation of the provider)",
         ),
+        (
+            r#"{"url": "http://a", "oauth": {"authorizationParameters": {"state": "x", "prompt": "none"}}}"#,
+            "2:38: the gateway sets the parameter \"state\" itself (remove it; \"clientId\", \"redirectUri\", \"scopes\" and \"resource\" have keys of their own)",
+        ),
     ] {
         check_entry(entry, &[expected]);
     }

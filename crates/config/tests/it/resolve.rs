@@ -81,7 +81,8 @@ fn a_sign_in() {
     let original = server(
         r#"{"url": "https://a/mcp", "oauth": {"clientId": "${env:A}", "clientSecret": "${secret:app}",
             "issuer": "https://${env:A}", "redirectUri": "http://127.0.0.1:8123/${env:A}", "scopes": ["a", "b"],
-            "resource": false, "grant": "client_credentials"}}"#,
+            "resource": false, "metadataUrl": "https://${env:A}/metadata", "assumePkce": true,
+            "authorizationParameters": {"prompt": "consent"}, "grant": "client_credentials"}}"#,
     );
     let resolved = original.resolve("s", &Occasion::default(), folder.path(), &env);
     let resolved = resolved.unwrap();
@@ -101,6 +102,9 @@ fn a_sign_in() {
             redirect_uri: Some("http://127.0.0.1:8123/alpha".to_owned()),
             scopes: Some(scopes),
             resource: ResourceParameter::Omitted,
+            metadata_url: Some("https://alpha/metadata".to_owned()),
+            assume_pkce: true,
+            authorization_parameters: [("prompt".to_owned(), "consent".to_owned())].into(),
             grant: Grant::ClientCredentials,
         }
     );
