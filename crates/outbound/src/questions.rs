@@ -452,6 +452,13 @@ pub struct UnderWay {
     candidates: Vec<(u64, Arc<Open>)>,
 }
 
+impl UnderWay {
+    /// Tests if this holds for one of the calls that the question could belong to.
+    pub fn any(&self, is_it: impl Fn(&Open) -> bool) -> bool {
+        self.candidates.iter().any(|(_, call)| is_it(call))
+    }
+}
+
 /// A question, and the call that it belongs to.
 #[derive(Debug)]
 pub struct Located {

@@ -124,16 +124,20 @@ async fn put(core: &Arc<Core>, asking: &Asking) -> Option<Result<Raw, ErrorObjec
         Ok(ruling) => ruling,
         Err(denied) => return Some(Err(question_rules::untold(denied))),
     };
+    if matches!(owner, Owner::Several) {
+        let client_can = under_way.any(|call| answers(&call.capabilities, &asked.method, params));
+        // With processes of their own, the client would have been asked.
+        if answerer(client_can, &ruling) == Answerer::Client {
+            note_question(core, asking, None);
+        }
+    }
     let owner = match owner {
         Owner::Call(owner) => owner,
         Owner::Several | Owner::Nobody if answerer(false, &ruling) == Answerer::Person => {
             let person = Person::alone(core, server);
             return Some(person.answer(&asked.method, params, &ruling).await);
         }
-        Owner::Several => {
-            note_question(core, asking, None);
-            return Some(asking.without_one_client());
-        }
+        Owner::Several => return Some(asking.without_one_client()),
         Owner::Nobody => return Some(answer_roots(core, asking).await),
     };
     if let Some(roots) = roots::granted(&asked.method, &owner.caller) {

@@ -6,67 +6,14 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    api_rig::{Rig, program},
+    api_rig::Rig,
+    instance_rig::{
+        instances, is_alive, mirror, of_project, open_in, pid, project, rig, roots_in, told,
+        until_instances,
+    },
     mcp_rig::{LEGACY, MODERN, Pipe, Web, direct, refusal_of, server, text_of, until},
     stage_rig::{Stage, tool},
 };
-
-/// A server that tells which process it is.
-fn mirror(settings: Value) -> Value {
-    let mut entry = json!({ "command": program(), "args": ["mirror"] });
-    let settings: serde_json::Map<_, _> = serde_json::from_value(settings).unwrap();
-    entry.as_object_mut().unwrap().extend(settings);
-    entry
-}
-
-/// One that gets the directory of its callers.
-fn of_project() -> Value {
-    mirror(json!({
-        "args": ["mirror", "--root=${project}"],
-        "env": { "PROJECT": "${project.name}", "EXTRA": "in_${project.name}" },
-    }))
-}
-
-async fn rig(entry: Value) -> Rig {
-    Rig::with(json!({ "s": entry, "other": mirror(json!({})) })).await
-}
-
-/// A directory with the name `name`.
-fn project(parent: &TempDir, name: &str) -> std::path::PathBuf {
-    let path = parent.path().canonicalize().unwrap().join(name);
-    std::fs::create_dir(&path).unwrap();
-    path
-}
-
-async fn open_in(rig: &Rig, project: &Path) -> Pipe {
-    Pipe::open_in(rig, server("s"), Some(project), LEGACY, json!({})).await
-}
-
-/// The structured result of a tool.
-async fn told(pipe: &mut Pipe, tool: &str) -> Value {
-    pipe.call(tool, json!({})).await["structuredContent"].clone()
-}
-
-async fn pid(pipe: &mut Pipe) -> u64 {
-    told(pipe, "whoami").await["pid"].as_u64().unwrap()
-}
-
-/// The instances that run or have failed.
-async fn instances(rig: &Rig) -> Vec<Value> {
-    let server = rig.get("/api/v1/servers/s").await.json();
-    server["instances"].as_array().cloned().unwrap_or_default()
-}
-
-async fn until_instances(rig: &Rig, count: usize) {
-    until("the instances are as expected", async || {
-        instances(rig).await.len() == count
-    })
-    .await;
-}
-
-fn is_alive(pid: u64) -> bool {
-    Path::new(&format!("/proc/{pid}")).exists()
-}
 
 #[tokio::test]
 async fn each_client_has_its_own_process() {
@@ -522,12 +469,6 @@ async fn token(rig: &Rig, name: &str, project: Option<&Path>) -> String {
     let made = rig.post("/api/v1/tokens", &body).await;
     assert_eq!(made.status, 201, "{made:?}");
     made.json()["token"].as_str().unwrap().to_owned()
-}
-
-/// The answer to `roots/list` for callers in this directory.
-fn roots_in(dir: &Path) -> Value {
-    let uri = format!("file://{}", dir.display());
-    json!({ "roots": [{ "uri": uri, "name": dir.file_name().unwrap().to_str().unwrap() }] })
 }
 
 #[tokio::test]

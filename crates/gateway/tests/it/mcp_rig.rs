@@ -1,12 +1,18 @@
 //! Clients that speak MCP by hand: over a pipe, and over HTTP.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use switchboard_gateway::{Endpoint, Face, View};
 use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
+    io::{
+        AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+        DuplexStream,
+    },
     time::timeout,
 };
 
@@ -122,6 +128,10 @@ pub(crate) struct Pipe {
     writer: Box<dyn AsyncWrite + Unpin + Send>,
     /// Messages that arrived while another one was awaited.
     aside: Vec<Said>,
+    /// The questions of servers that were answered.
+    pub(crate) answered: Vec<Value>,
+    /// The answers to questions, by method, if they differ from the usual ones.
+    answers: HashMap<&'static str, Value>,
     next: u64,
     /// The result of `initialize` or `server/discover`.
     pub(crate) greeting: Value,
@@ -159,13 +169,14 @@ impl Pipe {
         revision: &'static str,
         capabilities: Value,
     ) -> Self {
-        let endpoint = endpoint.into();
-        let (ours, theirs) = tokio::io::duplex(1024 * 1024);
-        let gateway = std::sync::Arc::clone(&rig.gateway);
-        let (reader, writer) = tokio::io::split(theirs);
-        let project = project.map(|path| path.to_str().unwrap().into());
-        tokio::spawn(async move { gateway.serve_pipe(endpoint, project, reader, writer).await });
-        Self::over_able(ours, revision, capabilities).await
+        let stream = connect(rig, endpoint, project);
+        Self::over_able(stream, "it", revision, capabilities).await
+    }
+
+    /// A client that gives itself this name.
+    pub(crate) async fn open_named(rig: &Rig, endpoint: impl Into<Endpoint>, name: &str) -> Self {
+        let stream = connect(rig, endpoint, None);
+        Self::over_able(stream, name, LEGACY, capabilities()).await
     }
 
     /// Opens a session over an existing stream.
@@ -173,11 +184,12 @@ impl Pipe {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         revision: &'static str,
     ) -> Self {
-        Self::over_able(stream, revision, capabilities()).await
+        Self::over_able(stream, "it", revision, capabilities()).await
     }
 
     async fn over_able(
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        name: &str,
         revision: &'static str,
         capabilities: Value,
     ) -> Self {
@@ -188,6 +200,8 @@ impl Pipe {
             reader: BufReader::new(Box::new(reader)),
             writer: Box::new(writer),
             aside: Vec::new(),
+            answered: Vec::new(),
+            answers: HashMap::new(),
             next: 0,
             greeting: Value::Null,
         };
@@ -197,7 +211,7 @@ impl Pipe {
             let params = json!({
                 "protocolVersion": revision,
                 "capabilities": capabilities,
-                "clientInfo": { "name": "it", "version": "1" },
+                "clientInfo": { "name": name, "version": "1" },
             });
             let greeting = pipe.result("initialize", params).await;
             pipe.tell("notifications/initialized", json!({})).await;
@@ -246,6 +260,18 @@ impl Pipe {
         self.send("tools/call", params).await
     }
 
+    /// Sets the answer to questions of servers.
+    pub(crate) fn set_answer(&mut self, question: &'static str, answer: Value) {
+        self.answers.insert(question, answer);
+    }
+
+    fn answer_to(&mut self, question: &Value) -> Value {
+        self.answered.push(question.clone());
+        let method = question["method"].as_str().unwrap();
+        let known = self.answers.get(method).cloned();
+        known.unwrap_or_else(|| kind_answer(method))
+    }
+
     /// The next message; questions of servers are answered.
     async fn read(&mut self) -> Said {
         loop {
@@ -255,7 +281,7 @@ impl Pipe {
             assert!(count > 0, "the gateway has closed the pipe");
             let json: Value = serde_json::from_str(&text).unwrap();
             if json.get("id").is_some() && json.get("method").is_some() {
-                let result = kind_answer(json["method"].as_str().unwrap());
+                let result = self.answer_to(&json);
                 let answer = json!({ "jsonrpc": "2.0", "id": json["id"], "result": result });
                 self.write(&answer).await;
                 continue;
@@ -333,10 +359,9 @@ impl Pipe {
             assert_eq!(self.revision, MODERN, "an older client got {answer:?}");
             asked = params.clone();
             let questions = result["inputRequests"].as_object().unwrap();
-            let answers = questions.iter().map(|(key, question)| {
-                let method = question["method"].as_str().unwrap();
-                (key.clone(), kind_answer(method))
-            });
+            let answers = questions
+                .iter()
+                .map(|(key, question)| (key.clone(), self.answer_to(question)));
             asked["inputResponses"] = Value::Object(answers.collect());
             asked["requestState"] = result["requestState"].clone();
         }
@@ -387,6 +412,21 @@ impl Pipe {
         let arguments = json!({ "name": tool, "arguments": arguments });
         self.call("call_tool", arguments).await
     }
+}
+
+/// The client's end of a pipe to the gateway.
+fn connect(
+    rig: &Rig,
+    endpoint: impl Into<Endpoint>,
+    project: Option<&std::path::Path>,
+) -> DuplexStream {
+    let endpoint = endpoint.into();
+    let (ours, theirs) = tokio::io::duplex(1024 * 1024);
+    let gateway = std::sync::Arc::clone(&rig.gateway);
+    let (reader, writer) = tokio::io::split(theirs);
+    let project = project.map(|path| path.to_str().unwrap().into());
+    tokio::spawn(async move { gateway.serve_pipe(endpoint, project, reader, writer).await });
+    ours
 }
 
 /// The message of a call that fails, as an error or as a result.
