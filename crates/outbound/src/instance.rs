@@ -49,6 +49,7 @@ use crate::{
     discovery::{Learnt, Lists},
     instances::{InUse, Key},
     judgement::Due,
+    launch,
     limiter::Limiter,
     live::Live,
     questions::Questions,
@@ -395,14 +396,21 @@ impl Instance {
         self.origin.occasion.project.as_ref()
     }
 
-    /// The directories that descriptions of this instance may name.
+    /// The directories that descriptions of this instance may name. Reads files.
     fn directories(&self) -> impl Iterator<Item = String> {
-        let (settings, home) = (self.settings(), &self.deps.home);
-        let own = self.origin.state_dir.path(&self.name, &settings, home);
+        let (name, settings, deps) = (&self.name, self.settings(), &self.deps);
+        let Origin {
+            state_dir,
+            occasion,
+            ..
+        } = &self.origin;
+        let own = state_dir.path(name, &settings, &deps.home);
+        let configured = launch::configured_directory(name, &settings, occasion, deps);
         let project = self.project().map(ToString::to_string);
-        own.into_os_string()
-            .into_string()
+        [Some(own), configured]
             .into_iter()
+            .flatten()
+            .filter_map(|path| path.into_os_string().into_string().ok())
             .chain(project)
     }
 

@@ -1,6 +1,7 @@
 //! Starts or reaches each kind of server.
 
 use std::{
+    collections::BTreeMap,
     ffi::{OsStr, OsString},
     future::Future,
     io,
@@ -324,18 +325,50 @@ pub(crate) fn program_file(name: &str, server: &Server, deps: &Deps) -> Option<P
                     .collect(),
                 ..line.clone()
             };
-            let bare = Server {
-                transport: Transport::Command(line),
-                ..server.clone()
-            };
             let no_caller = Occasion::default();
-            let resolved = resolve(name, &bare, &no_caller, deps).ok()?;
-            let Transport::Command(line) = resolved.value.transport else {
-                return None;
-            };
+            let line = resolve_line(name, server, line, &no_caller, deps)?;
             command_file(&line, deps)
         }
         Transport::Container(container) => engine(container, &deps.home, &deps.environment)?.file(),
+    }
+}
+
+/// The directory that the entry of a local server names for its processes for these callers; `None` if there is none,
+/// or if a reference in it cannot be resolved. Reads files.
+pub(crate) fn configured_directory(
+    name: &str,
+    server: &Server,
+    occasion: &Occasion,
+    deps: &Deps,
+) -> Option<PathBuf> {
+    let Transport::Command(line) = &server.transport else {
+        return None;
+    };
+    let line = CommandLine {
+        command: String::new(),
+        args: Vec::new(),
+        env: BTreeMap::new(),
+        inherit_env: line.inherit_env.clone(),
+        cwd: Some(line.cwd.clone()?),
+    };
+    resolve_line(name, server, line, occasion, deps)?.directory(&deps.home)
+}
+
+/// This part of the command line of a server, with its references resolved.
+fn resolve_line(
+    name: &str,
+    server: &Server,
+    part: CommandLine,
+    occasion: &Occasion,
+    deps: &Deps,
+) -> Option<CommandLine> {
+    let server = Server {
+        transport: Transport::Command(part),
+        ..server.clone()
+    };
+    match resolve(name, &server, occasion, deps).ok()?.value.transport {
+        Transport::Command(line) => Some(line),
+        Transport::Container(_) | Transport::Remote(_) | Transport::BuiltIn => None,
     }
 }
 

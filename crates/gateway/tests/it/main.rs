@@ -25,6 +25,8 @@ mod heard;
 mod hold;
 mod identity;
 mod index;
+mod instance_entries;
+mod instance_limits;
 mod instance_questions;
 mod instance_rig;
 mod instances;

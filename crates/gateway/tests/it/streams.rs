@@ -92,7 +92,7 @@ async fn until<T>(state: &watch::Sender<Bench>, found: impl Fn(&Bench) -> Option
 }
 
 /// The first line of a request, and its body.
-async fn read(reader: OwnedReadHalf) -> Option<(String, Vec<u8>)> {
+pub(crate) async fn read(reader: OwnedReadHalf) -> Option<(String, Vec<u8>)> {
     let mut reader = BufReader::new(reader);
     let (mut first, mut length) = (String::new(), 0);
     loop {
