@@ -32,6 +32,8 @@ pub struct Offers {
     pub asks_back: bool,
     /// The directories of single callers in which the server was listed: its descriptions may name them.
     pub directories: Vec<String>,
+    /// Definitions of single processes that differ from those in the lists. They are not stored.
+    pub apart: Vec<(Kind, Raw)>,
 }
 
 impl Offers {

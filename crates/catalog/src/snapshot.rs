@@ -54,12 +54,16 @@ pub struct Held {
     /// The keys of held items: the names of tools, and other kinds as the pins spell them.
     #[serde(alias = "tools")]
     pub items: BTreeSet<String>,
+    /// The keys of items that are approved as the lists define them, and held as a single process does. They are not
+    /// stored: no process runs at the next start.
+    #[serde(skip)]
+    pub apart: BTreeSet<String>,
 }
 
 impl Held {
     /// Returns `true` if nothing is held.
     pub fn is_nothing(&self) -> bool {
-        !self.all && self.items.is_empty()
+        !self.all && self.items.is_empty() && self.apart.is_empty()
     }
 }
 
@@ -203,6 +207,7 @@ impl Snapshot {
             unlisted: head.unlisted,
             asks_back: head.asks_back,
             directories: head.directories,
+            apart: Vec::new(),
         };
         items.end()?;
         Ok(Self {

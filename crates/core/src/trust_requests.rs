@@ -360,8 +360,8 @@ async fn carry_out(core: &Core, upstream: &Upstream, question: &Question, approv
     } else {
         Decision::RejectThese(seen.collect())
     };
-    let (name, settings) = (&upstream.name, upstream.settings());
-    let decided = match core.live_catalog.decide(name, &settings, decision).await {
+    let name = &upstream.name;
+    let decided = match upstream.decide(decision).await {
         Ok(decided) => decided,
         Err(error) => {
             tracing::error!(server = %name, error = %with_hint(&error, error.hint()), "Cannot apply a decision about tools.");

@@ -112,10 +112,20 @@ impl PinStore {
             })
         };
         let places = places(name, server, &offers.directories, &self.home);
-        let mut verdicts = pins.judge_at(&places, policy(server.trust), offered(), now());
-        if verdicts.changed
-            && let Err(error) = folder::write(&self.dir, &pins)
-        {
+        let policy = policy(server.trust);
+        let mut verdicts = pins.judge_at(&places, policy, offered(), now());
+        let apart = offers.apart.iter().map(|(kind, definition)| Offer {
+            kind: item_kind(*kind),
+            definition,
+        });
+        let apart = pins.hold_apart(&before, &places, policy, apart, now());
+        // A definition that is held apart is first dropped, and then held again.
+        let changed = if apart.is_empty() {
+            verdicts.changed
+        } else {
+            pins != before
+        };
+        if changed && let Err(error) = folder::write(&self.dir, &pins) {
             tracing::error!(server = name, error = %with_hint(&error, error.hint()), "Cannot save the approved definitions; new ones are held.");
             // If the first sight is not recorded, every start would count as the first sight.
             if server.trust == Wanted::First {
@@ -131,6 +141,7 @@ impl PinStore {
         Held {
             all: server.trust == Wanted::Ask && pins.approved().next().is_none(),
             items,
+            apart,
         }
     }
 

@@ -34,6 +34,7 @@ use crate::{
     discovery::Missing,
     instance::{Instance, Known, Origin, off},
     instances::{Entry, Full, InUse as _, Instances, Key, Vacancy},
+    pins::{Decision, Undecided},
     sign_in::{self, Page, Purpose, SignInError},
 };
 
@@ -42,6 +43,9 @@ const SIGN_IN_RETRY: Duration = Duration::from_secs(15);
 
 /// The longest time for a server to notice that a user has signed in.
 const RESUMED: Duration = Duration::from_secs(1);
+
+/// The longest time for the instances to be listed again after a decision about their definitions.
+const LISTED: Duration = Duration::from_secs(1);
 
 /// A server, as callers use it.
 #[derive(Debug)]
@@ -376,6 +380,23 @@ impl Upstream {
         loads.fold((0, 0), |(taken, queued), (more, waiting)| {
             (taken + more, queued + waiting)
         })
+    }
+
+    /// Applies an approver's decision about held items, and returns the items that it decided.
+    pub async fn decide(&self, decision: Decision) -> Result<Vec<String>, Undecided> {
+        let (live_catalog, settings) = (&self.deps.live_catalog, self.settings());
+        let known = live_catalog.offers(&self.name);
+        let decided = live_catalog.decide(&self.name, &settings, decision).await?;
+        if known.is_some_and(|known| !known.apart.is_empty()) {
+            // Another definition may have to be listed now.
+            let until = Instant::now() + LISTED;
+            let all = self.all().into_iter();
+            let listing: JoinSet<()> = all
+                .map(|one| async move { one.list_again(until).await })
+                .collect();
+            listing.join_all().await;
+        }
+        Ok(decided)
     }
 
     /// Waits for the server's offers, up to the deadline.

@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -194,6 +194,64 @@ impl Pins {
             self.keep_within_limits();
         }
         Verdicts { items, changed }
+    }
+
+    /// Holds definitions that other processes of the server have of the items that were just judged, unless they are
+    /// approved. The items themselves stay approved. `before` are the pins before that judgement. Returns the keys of
+    /// these items.
+    pub fn hold_apart<'a>(
+        &mut self,
+        before: &Self,
+        places: &Places,
+        policy: Policy,
+        offers: impl IntoIterator<Item = Offer<'a>>,
+        at_ms: u64,
+    ) -> BTreeSet<String> {
+        let sight = Sight {
+            places,
+            policy,
+            loss: self.loss,
+            is_late: true,
+            was_shown: false,
+            at_ms,
+        };
+        let mut keys = BTreeSet::new();
+        for Offer { kind, definition } in offers {
+            let value = Json::read(definition);
+            let Ok(key) = kind.read_key(&value) else {
+                continue;
+            };
+            let Some(record) = self.records.get_mut(&*key) else {
+                continue;
+            };
+            // A definition that is held for all of the server is decided first.
+            let is_listed_held = record.held.is_some() && !keys.contains(&*key);
+            if is_listed_held || record.approved.is_none() {
+                continue;
+            }
+            let fingerprint = fingerprint_of(Scheme::NOW, kind, &value, places);
+            let judged = decide(&sight, kind, record, fingerprint, (definition, &value));
+            let Decision::Hold(why) = judged else {
+                continue;
+            };
+            let known = record.held.as_ref();
+            if known.is_none_or(|known| known.why == Why::Rejected) {
+                let is_it = |held: &&Pending| held.fingerprint == fingerprint && held.why == why;
+                let earlier = before.records.get(&*key);
+                let earlier = earlier.and_then(|record| record.held.as_ref().filter(is_it));
+                record.held = Some(earlier.cloned().unwrap_or_else(|| Pending {
+                    why,
+                    fingerprint,
+                    since_ms: at_ms,
+                    definition: kept(definition),
+                }));
+            }
+            keys.insert(key.into());
+        }
+        if !keys.is_empty() {
+            self.keep_within_limits();
+        }
+        keys
     }
 
     /// Approves a tool as held at the last judgement. `seen` is the fingerprint that the approver saw:

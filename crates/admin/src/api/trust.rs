@@ -218,12 +218,9 @@ async fn decide(
     decision: Decision,
 ) -> Result<Json<ServerTrust>, Problem> {
     let core = Arc::clone(&admin.core);
-    let settings = upstream.settings();
     let room = core.audit.room().await?;
-    let decided = core
-        .live_catalog
-        .decide(&upstream.name, &settings, decision.clone());
-    let decided = decided.await.map_err(|error| {
+    let decided = upstream.decide(decision.clone()).await;
+    let decided = decided.map_err(|error| {
         let status = match &error {
             Undecided::Decision(DecisionError::NotHeld { .. }) => StatusCode::NOT_FOUND,
             Undecided::Decision(DecisionError::Changed { .. }) => StatusCode::CONFLICT,

@@ -50,7 +50,7 @@ prop_compose! {
         (unlisted, asks_back) in any::<(bool, bool)>(),
         directories in collection::vec(any::<String>(), 0..3),
     ) -> Offers {
-        Offers { tools, prompts, resources, templates, capabilities, server_info, meta, instructions, era, revision, unlisted, asks_back, directories }
+        Offers { tools, prompts, resources, templates, capabilities, server_info, meta, instructions, era, revision, unlisted, asks_back, directories, apart: Vec::new() }
     }
 }
 

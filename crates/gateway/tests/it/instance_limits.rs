@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
+    api_rig::Rig,
     instance_rig::{
         Gate, instances, is_alive, mirror, of_project, open_in, pid, project, rig, until_in_flight,
     },
@@ -101,5 +102,94 @@ async fn vanished_project_stops_its_own_process_alone() {
     std::fs::create_dir(&a).unwrap();
     until("it is back", async || refusal(&mut first).await.is_none()).await;
     assert_eq!(pid(&mut second).await, two);
+    rig.stop().await;
+}
+
+/// Two clients in their projects, whose processes describe their tools in other words, beyond the directory.
+async fn of_other_wording(dirs: &TempDir) -> (Rig, Pipe, Pipe) {
+    let rig = rig(mirror(json!({
+        "share": "project",
+        "env": { "WORDING": "Reads ${project.name}." },
+    })))
+    .await;
+    let mut first = open_in(&rig, &project(dirs, "a")).await;
+    pid(&mut first).await;
+    let second = open_in(&rig, &project(dirs, "b")).await;
+    (rig, first, second)
+}
+
+/// The held definition of a tool, with the approved one.
+async fn held(rig: &Rig) -> Value {
+    let trust = rig.get("/api/v1/trust?server=s").await.json();
+    let held = trust["servers"][0]["held"].as_array().unwrap().clone();
+    let held = held.into_iter().find(|held| held["tool"] == "whoami");
+    held.unwrap_or_default()
+}
+
+async fn decide(rig: &Rig, verb: &str) {
+    let tool = json!({ "tool": "whoami" });
+    let answer = rig.post(&format!("/api/v1/trust/s/{verb}"), &tool).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+fn ends(definition: &Value, wording: &str) -> bool {
+    definition["description"]
+        .as_str()
+        .unwrap()
+        .ends_with(wording)
+}
+
+#[tokio::test]
+async fn other_definition_is_held_for_its_process_alone() {
+    let dirs = TempDir::new().unwrap();
+    let (rig, mut first, mut second) = of_other_wording(&dirs).await;
+    let (one, tools) = (pid(&mut first).await, first.tools().await);
+    let refused = refusal(&mut second).await.unwrap();
+    assert!(
+        refused.contains("`s:whoami` is held until the user approves it"),
+        "{refused}"
+    );
+    let before = held(&rig).await;
+    assert!(ends(&before["definition"], "Reads b."), "{before}");
+    assert!(ends(&before["approved"], "Reads a."), "{before}");
+    assert_eq!(rig.get("/api/v1/status").await.json()["held"], tools.len());
+    // The user is asked about it, and the first process goes on.
+    assert_eq!(rig.one_waiting().await["kind"], "trust");
+    assert_eq!(pid(&mut first).await, one);
+    assert_eq!(first.tools().await, tools);
+    // It stays so if the first process is listed again.
+    assert_eq!(
+        rig.post("/api/v1/servers/s/restart?instance=1", &json!({}))
+            .await
+            .status,
+        200
+    );
+    assert_ne!(pid(&mut first).await, one);
+    assert!(refusal(&mut second).await.is_some());
+    assert_eq!(held(&rig).await, before);
+    // Nothing of it is left after a restart of the gateway.
+    let rig = rig.restarted(|_| ()).await;
+    assert_eq!(rig.get("/api/v1/status").await.json()["held"], 0);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn approved_definition_replaces_that_of_other_processes() {
+    let dirs = TempDir::new().unwrap();
+    let (rig, mut first, mut second) = of_other_wording(&dirs).await;
+    assert!(refusal(&mut second).await.is_some());
+    decide(&rig, "reject").await;
+    assert!(refusal(&mut second).await.is_some());
+    assert_eq!(held(&rig).await["why"], "rejected");
+    assert_eq!(refusal(&mut first).await, None);
+    decide(&rig, "approve").await;
+    until("the approved definition is used", async || {
+        refusal(&mut second).await.is_none()
+    })
+    .await;
+    let refused = refusal(&mut first).await.unwrap();
+    assert!(refused.contains("`s:whoami` is held"), "{refused}");
+    let held = held(&rig).await;
+    assert!(ends(&held["definition"], "Reads a."), "{held}");
     rig.stop().await;
 }

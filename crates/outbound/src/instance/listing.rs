@@ -1,7 +1,8 @@
 //! Combines the lists of the connections of a server.
 //!
 //! If callers have their own instances, agents see the lists of the instance that was listed last, and the items that
-//! other running instances alone list. An instance is called only for the items that it defines like the lists that
+//! other running instances alone list. An approved definition stays in the lists as long as another running instance
+//! has it; one that differs is held apart. An instance is called only for the items that it defines like the lists that
 //! agents see.
 //!
 //! An instance may have two connections. Agents see the lists of the first one, and these are what the user approves.
@@ -12,11 +13,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     sync::{Arc, Weak, atomic::Ordering::Relaxed},
+    time::Instant,
 };
 
 use switchboard_base::uri;
 use switchboard_catalog::{Kind, Offers};
 use switchboard_client::Raw;
+use switchboard_config::Trust;
 use switchboard_trust::{Offer, Places, fingerprint_at};
 
 use super::{Instance, Items};
@@ -52,6 +55,7 @@ impl Instance {
     pub(super) fn combined(&self, known: Option<&Offers>, learnt: Option<Learnt>) -> Offers {
         let mut added = self.added.lock();
         let mut own = known.cloned().unwrap_or_else(Offers::unlisted);
+        own.apart.clear();
         for kind in Kind::ALL {
             let names = &added.0[kind as usize];
             if !names.is_empty() {
@@ -75,7 +79,7 @@ impl Instance {
             None => own,
         };
         if self.is_split() {
-            self.with_others(own)
+            self.with_others(known, own)
         } else {
             own
         }
@@ -83,18 +87,51 @@ impl Instance {
 
     /// Adds the items that other running instances of the server alone list, and the directories that descriptions
     /// may name.
-    fn with_others(&self, own: Offers) -> Offers {
+    fn with_others(&self, known: Option<&Offers>, own: Offers) -> Offers {
         let others = self.split().into_iter();
         let others = others.filter(|other| other.id != self.id && other.live().is_some());
+        let others: Vec<_> = others.collect();
         let mut all = own;
         let mut directories: Vec<_> = self.directories().collect();
-        for other in others {
+        for other in &others {
             all = other.listing.load().added_to(all, &mut Added::default());
             directories.extend(other.directories());
         }
         directories.sort();
         directories.dedup();
-        Offers { directories, ..all }
+        // Each instance of a trusted server is called as it is.
+        if self.settings().trust == Trust::Always {
+            return Offers { directories, ..all };
+        }
+        let places = Places::of_callers(&directories);
+        let mut listings: Vec<_> = others
+            .iter()
+            .map(|other| other.listing.load_full())
+            .collect();
+        if let Some(known) = known {
+            let is_approved = |kind, name: &str| {
+                let item = Some((kind, name));
+                self.deps.live_catalog.permits(&self.name, item).is_ok()
+            };
+            keep_approved(&mut all, known, &listings, is_approved, &places);
+        }
+        listings.push(self.listing.load_full());
+        let apart = apart_from(&all, &listings, &places);
+        Offers {
+            directories,
+            apart,
+            ..all
+        }
+    }
+
+    /// Has the lists fetched and judged again, and waits for that up to the deadline.
+    pub(crate) async fn list_again(&self, until: Instant) {
+        let Some(live) = self.live() else { return };
+        live.judgements.change(Kind::ALL.into_iter().collect());
+        self.wake.notify_one();
+        for kind in Kind::ALL {
+            live.judgements.wait(kind, until).await;
+        }
     }
 
     /// Takes the known lists of the server for those of this instance, the only one so far.
@@ -261,6 +298,61 @@ impl Agreement {
             }
         }
     }
+}
+
+/// Keeps the known definitions that are approved and that one of the other instances has, in place of new ones.
+fn keep_approved(
+    all: &mut Offers,
+    known: &Offers,
+    others: &[Arc<Listing>],
+    is_approved: impl Fn(Kind, &str) -> bool,
+    places: &Places,
+) {
+    let known = Listing::of(known);
+    for kind in Kind::ALL {
+        for item in list_mut(all, kind) {
+            let Some(name) = name_of(kind, item) else {
+                continue;
+            };
+            let Some(known) = known.0[kind as usize].get(&name) else {
+                continue;
+            };
+            let has_known = |other: &Arc<Listing>| {
+                let its = other.0[kind as usize].get(&name);
+                its.is_some_and(|its| is_same(kind, its, known, places))
+            };
+            if !is_same(kind, item, known, places)
+                && is_approved(kind, &name)
+                && others.iter().any(has_known)
+            {
+                item.clone_from(known);
+            }
+        }
+    }
+}
+
+/// The definitions of instances that differ from those in the lists, within the limits of a list.
+fn apart_from(all: &Offers, listings: &[Arc<Listing>], places: &Places) -> Vec<(Kind, Raw)> {
+    let listed = Listing::of(all);
+    let (mut apart, mut seen, mut bytes) = (Vec::new(), HashSet::new(), 0);
+    for (listing, kind) in listings
+        .iter()
+        .flat_map(|one| Kind::ALL.map(|kind| (one, kind)))
+    {
+        for (name, item) in &listing.0[kind as usize] {
+            let listed = listed.0[kind as usize].get(name);
+            let is_other = listed.is_some_and(|listed| !is_same(kind, item, listed, places));
+            if !is_other || !seen.insert(item.as_bytes()) {
+                continue;
+            }
+            bytes += item.as_bytes().len();
+            if apart.len() >= ITEMS_MAX || bytes > BYTES_MAX {
+                return apart;
+            }
+            apart.push((kind, item.clone()));
+        }
+    }
+    apart
 }
 
 fn list_mut(offers: &mut Offers, kind: Kind) -> &mut Vec<Raw> {

@@ -25,6 +25,7 @@ use crate::{
     discovery::{self, HURRIED_RETRY, Learnt, Lists, Missing, list_method},
     judgement::{Judged, Judgements},
     live::Live,
+    pins::item_kind,
     questions::UnderWay,
 };
 
@@ -158,12 +159,19 @@ impl Instance {
     }
 
     /// Checks that the server's definition of an item is that of this instance. Clients see, and the user approves,
-    /// the definitions of the instance that was listed last.
+    /// the definitions in the lists of the server.
     fn agrees(&self, kind: Kind, name: &str) -> Result<(), Error> {
         if self.agreement.load().covers(kind, name) {
             return Ok(());
         }
         let server = &self.name;
+        if self.deps.live_catalog.holds_apart(server, (kind, name)) {
+            return Err(Error::Unapproved {
+                server: Arc::clone(server),
+                item: Some(item_kind(kind).key(name).into()),
+                new_name: None,
+            });
+        }
         let is_listed = self.listing.load().has(kind, name);
         let word = kind_word(kind);
         let shown = cut(name);

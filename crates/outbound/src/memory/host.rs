@@ -171,6 +171,7 @@ pub(super) fn snapshot(server: &Server, fingerprint: fn(&Server) -> String) -> O
             unlisted: false,
             asks_back: false,
             directories: Vec::new(),
+            apart: Vec::new(),
         }),
     })
 }

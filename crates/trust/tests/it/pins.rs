@@ -1,7 +1,8 @@
 //! Approved, held, rejected and remembered definitions.
 
 use switchboard_trust::{
-    By, DecisionError, Held, LeftOut, Pins, Policy, Verdict, Why, fingerprint, limits,
+    By, DecisionError, Held, ItemKind, LeftOut, Offer, Pins, Places, Policy, Verdict, Why,
+    fingerprint, limits,
 };
 use switchboard_wire::Raw;
 
@@ -335,4 +336,45 @@ fn total_text_of_definitions_is_bounded() {
     assert_eq!(kept('a'), 23);
     assert!(pins.encode().len() < limits::PINS_BYTES);
     assert_eq!(judge(&mut pins, Policy::First, &gone[..1]), [APPROVED]);
+}
+
+/// Judges the list, and definitions of other processes.
+fn judge_apart(pins: &mut Pins, policy: Policy, listed: &Raw, others: &[&Raw], at: u64) -> usize {
+    let before = pins.clone();
+    pins.judge(policy, std::slice::from_ref(listed), at);
+    let offers = others.iter().map(|definition| Offer {
+        kind: ItemKind::Tool,
+        definition,
+    });
+    let held = pins.hold_apart(&before, &Places::default(), policy, offers, at);
+    assert!(held.iter().all(|key| key == "add"));
+    held.len()
+}
+
+#[test]
+fn definition_of_another_process_is_held_apart() {
+    let (mut pins, first) = (pins(), Policy::First);
+    let [old, new, third] = ["Adds.", "Adds, and more.", "?"].map(|text| tool("add", text));
+    judge(&mut pins, first, std::slice::from_ref(&old));
+    assert_eq!(judge_apart(&mut pins, first, &old, &[&old], 10), 0);
+    assert!(held(&pins).is_empty());
+    for at in [11, 12] {
+        assert_eq!(judge_apart(&mut pins, first, &old, &[&new, &third], at), 1);
+        let waiting = &held(&pins)[0];
+        assert_eq!(waiting.definition.as_ref(), Some(&new));
+        assert_eq!((waiting.why, waiting.since_ms), (Why::Changed, 11));
+    }
+    // The rejected one makes room for the next.
+    pins.reject("add", Some(fingerprint(&new))).unwrap();
+    assert_eq!(judge_apart(&mut pins, first, &old, &[&new], 13), 1);
+    assert_eq!(held(&pins)[0].why, Why::Rejected);
+    assert_eq!(judge_apart(&mut pins, first, &old, &[&new, &third], 14), 1);
+    assert_eq!(held(&pins)[0].definition.as_ref(), Some(&third));
+    // A definition that is held for all processes is decided first.
+    let fourth = tool("add", "Subtracts.");
+    assert_eq!(judge_apart(&mut pins, first, &fourth, &[&third], 15), 0);
+    assert_eq!(held(&pins)[0].definition.as_ref(), Some(&fourth));
+    assert_eq!(judge_apart(&mut pins, Policy::Always, &old, &[&new], 16), 0);
+    assert_eq!(judge_apart(&mut pins, first, &old, &[], 17), 0);
+    assert!(held(&pins).is_empty());
 }
