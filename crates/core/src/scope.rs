@@ -210,8 +210,18 @@ struct Held {
     profile: Option<ProfileId>,
     /// The servers that it is held to; `None` if it is held to none.
     servers: Option<Arc<[String]>>,
-    /// Its scopes under each profile and without one, if it is held to servers.
+    /// Its scopes under each profile that exists for it and without one, if it is held to servers.
     scopes: FxHashMap<Option<ProfileId>, Arc<Scope>>,
+}
+
+impl Held {
+    /// Tests if a profile exists for it.
+    fn has(&self, profile: ProfileId) -> bool {
+        match self.profile {
+            Some(held_to) => held_to == profile,
+            None => self.servers.is_none() || self.scopes.contains_key(&Some(profile)),
+        }
+    }
 }
 
 impl Scopes {
@@ -237,9 +247,19 @@ impl Scopes {
         self.table.store(Arc::new(table));
     }
 
-    /// The profile with this name, if there is one.
-    pub fn profile(&self, name: &str) -> Option<ProfileId> {
-        self.table.load().by_name.get(name).copied()
+    /// The profile with this name, if there is one for a principal. For a token, there is only the profile that it
+    /// is held to; if it is held to servers, there are only profiles that include one of them.
+    pub fn profile(&self, principal: Principal, name: &str) -> Option<ProfileId> {
+        let table = self.table.load();
+        let profile = table.by_name.get(name).copied()?;
+        let Principal::Token(id) = principal else {
+            return Some(profile);
+        };
+        // A token that has just been revoked has no scope, which ends the request.
+        let token = table.tokens.get(&id);
+        token
+            .is_none_or(|token| token.has(profile))
+            .then_some(profile)
     }
 
     /// The name of a profile, if it still exists.
@@ -344,7 +364,7 @@ impl Table {
             tokens: FxHashMap::default(),
         };
         let held = |token: &Held| Held {
-            scopes: table.scopes(token.servers.as_ref(), &token.scopes),
+            scopes: table.scopes(token.profile, token.servers.as_ref(), &token.scopes),
             ..token.clone()
         };
         let tokens = self.tokens.iter().map(|(id, token)| (*id, held(token)));
@@ -358,9 +378,10 @@ impl Table {
             let mut servers = token.servers.clone();
             servers.sort_unstable();
             let servers = (!servers.is_empty()).then(|| Arc::from(servers));
-            let known = self.tokens.get(&token.id()).map(|known| &known.scopes);
-            let scopes = self.scopes(servers.as_ref(), known.unwrap_or(&FxHashMap::default()));
             let profile = token.profile.as_deref().map(ProfileId::of);
+            let known = self.tokens.get(&token.id()).map(|known| &known.scopes);
+            let none = FxHashMap::default();
+            let scopes = self.scopes(profile, servers.as_ref(), known.unwrap_or(&none));
             (
                 token.id(),
                 Held {
@@ -378,17 +399,22 @@ impl Table {
         }
     }
 
-    /// The scopes of a token that is held to these servers, under each profile and without one. Known scopes are
-    /// kept with their catalogs, unless they have changed.
+    /// The scopes of a token that is held to these servers, and may be held to a profile: without a profile, under
+    /// its own, and under each that includes one of the servers. Known scopes are kept with their catalogs, unless
+    /// they have changed.
     fn scopes(
         &self,
+        held_to: Option<ProfileId>,
         servers: Option<&Arc<[String]>>,
         known: &FxHashMap<Option<ProfileId>, Arc<Scope>>,
     ) -> FxHashMap<Option<ProfileId>, Arc<Scope>> {
         let Some(servers) = servers else {
             return FxHashMap::default();
         };
+        let shares_server = |scope: &Scope| servers.iter().any(|name| scope.permits_server(name));
         let named = self.profiles.iter();
+        let named =
+            named.filter(|(id, named)| held_to == Some(**id) || shares_server(&named.scope));
         let named = named.map(|(id, named)| (Some(*id), &named.scope));
         let all = named.chain([(None, &self.everything)]);
         let scope = |(id, profile): (Option<ProfileId>, &Arc<Scope>)| {

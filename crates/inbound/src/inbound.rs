@@ -81,7 +81,7 @@ impl Inbound {
         Some(inbound)
     }
 
-    /// The realm of a principal at an endpoint. If it is held to a profile, the others do not exist for it.
+    /// The realm of a principal at an endpoint. `held_to` is the profile that it is held to, which needs no mention.
     pub fn realm(
         &self,
         principal: Principal,
@@ -89,8 +89,7 @@ impl Inbound {
         endpoint: &Endpoint,
     ) -> Result<Realm, NoProfile> {
         let find = |name: &Arc<str>| {
-            let profile = self.core.scopes.profile(name);
-            let profile = profile.filter(|_| held_to.is_none_or(|held_to| held_to == name));
+            let profile = self.core.scopes.profile(principal, name);
             profile.ok_or_else(|| NoProfile(Arc::clone(name)))
         };
         let name = endpoint.profile.as_ref().or(held_to);

@@ -295,6 +295,8 @@ impl World {
             servers = names.into_iter().cloned().collect();
             servers.extend(dice.percent(30).then(|| MEMORY.to_owned()));
         }
+        let is_there = |profile: &usize| is_held || self.shares_server(*profile, &servers);
+        let profile = profile.filter(is_there);
         let held = profile.filter(|_| is_held);
         let held = held.map(|profile| &*self.profiles[profile].name);
         let token = token(&self.rig, &format!("t{number}"), held, &servers).await;
@@ -305,6 +307,15 @@ impl World {
             is_held,
             is_addressed: !is_held || dice.percent(50),
         }
+    }
+
+    /// Tests if a profile includes one of some servers. If they are none, a token is held to none.
+    fn shares_server(&self, profile: usize, servers: &[String]) -> bool {
+        let included = self.profiles[profile].servers.as_ref();
+        let is_included = |name: &String| {
+            included.is_none_or(|all| all.iter().any(|pattern| matches(pattern, name)))
+        };
+        servers.is_empty() || servers.iter().any(is_included)
     }
 
     fn profile(&self, caller: &Caller) -> Option<&Profile> {

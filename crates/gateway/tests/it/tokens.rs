@@ -145,9 +145,56 @@ async fn token_reaches_only_its_servers() {
     let web = Web::with_token(&rig, "/mcp/p/work/direct", LEGACY, &token).await;
     let tools = of_servers(web.tools().await);
     assert_eq!(tools, ["alpha__read", "alpha__wait"]);
-    let web = Web::with_token(&rig, "/mcp/p/rest/direct", LEGACY, &token).await;
-    assert_eq!(of_servers(web.tools().await), [""; 0]);
     assert_eq!((a.calls_of("read").len(), b.calls()), (REVISIONS.len(), 0));
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn profile_without_shared_server_looks_missing() {
+    let (a, b) = (stage(), stage());
+    let config = |rest: &str| {
+        json!({
+            "mcpServers": { "alpha": a.entry(), "beta": b.entry() },
+            "profiles": { "rest": { "servers": [rest] }, "work": { "servers": ["alp*"] } },
+        })
+    };
+    let rig = Rig::configured(config("b*")).await;
+    let narrow = json!({ "name": "narrow", "servers": ["alpha"] });
+    let narrow = rig.token(narrow).await;
+    let pinned = json!({ "name": "pinned", "servers": ["alpha"], "profile": "rest" });
+    let pinned = rig.token(pinned).await;
+    let answer = async |method: &str, path: String, name: &str| {
+        let answer = rig.ask_as(&narrow, method, &path, "{}").await;
+        let headers = answer.headers.lines();
+        let headers: Vec<_> = headers.filter(|line| !line.starts_with("date: ")).collect();
+        let of_any = |text: &str| text.replace(name, "NAME");
+        (answer.status, headers.concat(), of_any(&answer.body))
+    };
+    for view in ["", "/direct", "/search", "/s/alpha", "/s/beta"] {
+        for (method, root) in [("POST", "/mcp"), ("GET", "/mcp"), ("GET", "/sse")] {
+            let path = |name: &str| format!("{root}/p/{name}{view}");
+            let of_hidden = answer(method, path("rest"), "rest").await;
+            let of_missing = answer(method, path("rext"), "rext").await;
+            assert_eq!(of_hidden, of_missing, "{method} {root} {view}");
+            assert_eq!(of_hidden.0, 404, "{of_hidden:?}");
+        }
+    }
+    for (token, path) in [
+        (&narrow, "/mcp"),
+        (&narrow, "/mcp/p/work"),
+        (&pinned, "/mcp"),
+        (&pinned, "/mcp/p/rest"),
+    ] {
+        let answer = rig.initialize_as(token, path).await;
+        assert_eq!(answer.status, 200, "{path} {answer:?}");
+    }
+    // The profile appears with the server, and disappears without it, also for a session.
+    rig.reconfigure(&config("alpha")).await;
+    let web = Web::with_token(&rig, "/mcp/p/rest", LEGACY, &narrow).await;
+    web.result("tools/list", json!({})).await;
+    rig.reconfigure(&config("beta")).await;
+    let answer = web.ask_whatever("tools/list", json!({})).await;
+    assert_eq!(answer.status, 404, "{answer:?}");
     rig.stop().await;
 }
 

@@ -19,11 +19,16 @@ async fn check_addresses(world: &World, caller: &Caller, dice: &mut Dice, covera
         .map(|name| (format!("{root}/s/"), name.to_owned()))
         .collect();
     coverage.note_if(!pairs.is_empty(), "address of a hidden server");
-    if caller.is_held {
-        let others = world.profiles.iter().enumerate();
-        let others = others.filter(|(at, _)| Some(*at) != caller.profile);
-        pairs.extend(others.map(|(_, profile)| ("/mcp/p/".to_owned(), profile.name.clone())));
-        coverage.note("address of another profile");
+    let no_servers = Vec::new();
+    let servers = caller.servers.as_ref().unwrap_or(&no_servers);
+    for (at, profile) in world.profiles.iter().enumerate() {
+        let why = match caller.is_held {
+            true if Some(at) != caller.profile => "address of another profile",
+            false if !world.shares_server(at, servers) => "address of a profile of other servers",
+            _ => continue,
+        };
+        pairs.push(("/mcp/p/".to_owned(), profile.name.clone()));
+        coverage.note(why);
     }
     let mut web = Web::new(&world.rig, token, &root, MODERN).await;
     for (start, hidden) in pairs {
@@ -203,6 +208,7 @@ async fn tokens_show_exactly_what_they_are_held_to() {
         "token held to servers",
         "token held to servers, under a profile",
         "address of another profile",
+        "address of a profile of other servers",
     ];
     let held = held.map(str::to_owned).into_iter();
     coverage.require(wanted(&TRANSPORTS[1..]).into_iter().chain(held));
