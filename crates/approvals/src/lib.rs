@@ -17,6 +17,6 @@ pub use broker::{Broker, Effect, Input, Outcome, WriteError};
 pub use decision::{Decision, DecisionError, rememberable};
 pub use json::says_twice;
 pub use record::{
-    Action, Arguments, Ask, Decided, Holder, Id, Kind, Patience, Peer, Record, Remember, Scope,
-    Session, Source, Status, Usage,
+    Action, Arguments, Ask, Asker, Decided, Holder, Id, Kind, Patience, Peer, Record, Remember,
+    Scope, Session, Source, Status, Usage,
 };

@@ -287,6 +287,9 @@ pub struct Ask {
     /// The client whose call it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Arc<str>>,
+    /// The same client, as the gateway identified it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asker: Option<Asker>,
     /// The client's session; valid while the gateway runs.
     #[serde(default, skip_serializing_if = "Session::is_none")]
     pub session: Session,
@@ -314,6 +317,15 @@ pub struct Ask {
     /// Time limits for a person; none if missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience: Option<Patience>,
+}
+
+/// A client, as the gateway identified it on arrival.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asker {
+    /// `owner`, `token` with its name, or `anyone`.
+    pub principal: Arc<str>,
+    /// `pipe`, `tcp`, `socket` or `console`.
+    pub door: Arc<str>,
 }
 
 /// A session of a client. A session of the owner never equals one of another principal, even with the same

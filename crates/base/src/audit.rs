@@ -173,7 +173,7 @@ pub struct Actor {
     /// `owner`, `token` with its name, or `anyone`. `None` if it was refused before it was known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<Arc<str>>,
-    /// `socket`, `tcp` or `console`.
+    /// `pipe`, `socket`, `tcp` or `console`.
     pub door: &'static str,
     /// The process at the other end, where the system reports it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -302,17 +302,19 @@ fn other(name: &str, value: &Value) -> Option<String> {
     Some(format!("{name}: {}{more}", &text[..end]))
 }
 
-/// `via socket (switchboard, pid 123)`.
+/// `by owner via socket (switchboard, pid 123)`.
 fn actor(actor: &Value) -> String {
-    let door = actor.get("door").and_then(Value::as_str);
+    let text = |name: &str| actor.get(name).and_then(Value::as_str);
+    let by = text("principal").map(|principal| format!("by {principal} "));
+    let by = by.unwrap_or_default();
     let peer = actor.get("peer");
     let pid = peer.and_then(|peer| peer.get("pid")?.as_u64());
     let program = peer.and_then(|peer| peer.get("program")?.as_str()?.rsplit('/').next());
-    let door = door.unwrap_or("an unknown connection");
+    let door = text("door").unwrap_or("an unknown connection");
     match (program, pid) {
-        (Some(program), Some(pid)) => format!("via {door} ({program}, pid {pid})"),
-        (None, Some(pid)) => format!("via {door} (pid {pid})"),
-        (_, None) => format!("via {door}"),
+        (Some(program), Some(pid)) => format!("{by}via {door} ({program}, pid {pid})"),
+        (None, Some(pid)) => format!("{by}via {door} (pid {pid})"),
+        (_, None) => format!("{by}via {door}"),
     }
 }
 

@@ -301,6 +301,7 @@ async fn ask_once(
         identity: None,
         tool: None,
         caller: None,
+        principal: None,
         client_info: None,
     };
     let mut ask = about.trust(&settings, &question.summary, &question.request);

@@ -38,6 +38,7 @@ pub(crate) fn ask(kind: Kind, key: &str) -> Ask {
         tool: None,
         identity: None,
         client: Some("c".into()),
+        asker: None,
         session: owners(1),
         holder: Holder::default(),
         project: None,

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use serde::Serialize;
-use switchboard_approvals::{Record, broker::Change};
+use switchboard_approvals::{Asker, Record, broker::Change};
 use switchboard_base::scrub;
 use switchboard_client::Raw;
 use switchboard_redact::{redact, redact_text};
@@ -80,6 +80,9 @@ struct Said<'a> {
     tool: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<&'a str>,
+    /// The client that made the request, if this entry is about that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actor: Option<&'a Asker>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,6 +173,9 @@ fn entry(record: &Record, why: Change, noted: Noted, now: u64) -> Option<Entry> 
         server: &record.ask.server,
         tool: record.ask.tool.as_deref().map(scrub::brief),
         client: record.ask.client.as_deref(),
+        actor: (why == Change::Created)
+            .then_some(record.ask.asker.as_ref())
+            .flatten(),
         rule: record.ask.rule.as_deref().map(scrub::brief),
         by: decided.map(|decided| &*decided.by),
         from: decided.and_then(|decided| decided.from.as_ref()),

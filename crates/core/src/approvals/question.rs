@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
-use switchboard_approvals::{Ask, Holder, Kind, Patience, form::Form, rules::digest};
+use switchboard_approvals::{Ask, Asker, Holder, Kind, Patience, form::Form, rules::digest};
 use switchboard_base::caller::Caller;
 use switchboard_client::Raw;
 use switchboard_config::Approvals as Settings;
@@ -24,6 +24,8 @@ pub(crate) struct About {
     pub(crate) tool: Option<Arc<str>>,
     /// The caller, if known.
     pub(crate) caller: Option<Caller>,
+    /// The name of the caller's principal.
+    pub(crate) principal: Option<Arc<str>>,
     /// The client's description of itself, verbatim: only identical bytes count as the same client.
     pub(crate) client_info: Option<Raw>,
 }
@@ -70,6 +72,7 @@ impl About {
                 .map_or_else(Holder::default, |caller| caller.holder),
             project: self.project().map(Arc::from),
             client: self.caller.as_ref().map(Caller::shown),
+            asker: self.asker(),
             summary: summary(kind, request, request).unwrap_or_default().into(),
             warnings: Vec::new(),
             rule: None,
@@ -79,6 +82,13 @@ impl About {
             key: hex::encode(&hash.finalize()).into(),
             patience: Some(patience(settings)),
         }
+    }
+
+    fn asker(&self) -> Option<Asker> {
+        Some(Asker {
+            principal: self.principal.clone()?,
+            door: self.caller.as_ref()?.door.into(),
+        })
     }
 
     /// The folder that the client works in.

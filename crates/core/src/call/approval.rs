@@ -16,7 +16,7 @@ use switchboard_approvals::{
     rules::{Action, Case, Guard, Hints, Kind, Verdict},
 };
 use switchboard_base::{
-    audit::Event,
+    audit::{Actor, Event},
     caller::Caller,
     error::{Error, cut},
     extensions::is_foreign,
@@ -133,13 +133,8 @@ impl CallContext<'_> {
             Action::Allow => return Ok(pass),
             Action::Deny => {
                 let of = (&**server, &*subject);
-                record_denied(
-                    self.core,
-                    &self.outgoing.method,
-                    of,
-                    &self.caller.shown(),
-                    &verdict,
-                );
+                let caller = Some(self.caller);
+                record_denied(self.core, &self.outgoing.method, of, caller, &verdict);
                 return Err(Error::Denied {
                     server: Arc::clone(server),
                     tool: Arc::clone(&shown),
@@ -465,13 +460,8 @@ pub async fn may_watch(
         Action::Allow => Ok(()),
         Action::Deny => {
             let of = (&**server, uri);
-            record_denied(
-                core,
-                method::RESOURCES_SUBSCRIBE,
-                of,
-                &caller.shown(),
-                &verdict,
-            );
+            let asked = method::RESOURCES_SUBSCRIBE;
+            record_denied(core, asked, of, Some(caller), &verdict);
             Err(Error::Denied {
                 server: Arc::clone(server),
                 tool: uri.into(),
@@ -509,19 +499,24 @@ pub(super) fn judged_resource(core: &Core, caller: &Caller, server: &str, uri: &
     approvals.policy().judge(&case, approvals.now())
 }
 
-/// Records a request that a rule denied.
+/// Records a request that a rule denied, or a question of a server about the caller's request.
 pub(super) fn record_denied(
     core: &Core,
     method: &str,
     (server, name): (&str, &str),
-    client: &str,
+    caller: Option<&Caller>,
     verdict: &Verdict,
 ) {
     let name = scrub::brief(name);
+    let client = caller.map(Caller::shown).unwrap_or_default();
     core.audit.record(Event {
         what: "denied",
         subject: format!("{server}:{name}").into(),
-        actor: None,
+        actor: caller.map(|caller| Actor {
+            principal: Some(core.tokens.title(caller.realm.principal)),
+            door: caller.door,
+            peer: None,
+        }),
         details: serde_json::json!({
             "method": method,
             "server": server,

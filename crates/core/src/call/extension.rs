@@ -121,7 +121,7 @@ pub(crate) async fn may_pass(
     let denied = verdicts.iter().find(|(_, it)| it.action == Action::Deny);
     if let Some((subject, verdict)) = denied {
         let of = (&**server, *subject);
-        record_denied(core, method, of, &caller.shown(), verdict);
+        record_denied(core, method, of, Some(caller), verdict);
         return Err(Error::Denied {
             server: Arc::clone(server),
             tool: (*subject).into(),

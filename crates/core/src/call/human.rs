@@ -241,6 +241,7 @@ impl Person {
                 server: Arc::clone(server),
                 tool: None,
                 caller: None,
+                principal: None,
                 client_info: None,
             },
             client: Client::default(),
@@ -390,6 +391,7 @@ impl CallContext<'_> {
                 server: Arc::clone(&self.upstream.name),
                 tool: self.tool().cloned(),
                 caller: Some(self.caller.clone()),
+                principal: Some(self.core.tokens.title(self.caller.realm.principal)),
                 client_info: outgoing.guest.info(outgoing.params.as_ref()),
             },
             client: Client::new(

@@ -72,7 +72,7 @@ pub(crate) async fn judge(
     };
     let verdict = approvals.policy().judge(&case, approvals.now());
     if verdict.action == Action::Deny {
-        record_denied(core, asked, (asker.server, name), client, &verdict);
+        record_denied(core, asked, (asker.server, name), asker.caller, &verdict);
         return Err(ErrorObject::new(REJECTED, verdict.why));
     }
     // Without a rule, `approvals.route` selects the answerer.

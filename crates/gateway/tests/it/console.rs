@@ -31,7 +31,8 @@ async fn sign_in(rig: &Rig, headers: &str, key: &str) -> Answer {
     rig.ask_with("POST", SIGN_IN, &headers, &body).await
 }
 
-async fn session(rig: &Rig) -> String {
+/// Signs in, and returns the session.
+pub(crate) async fn session(rig: &Rig) -> String {
     let answer = sign_in(rig, JSON, &key(rig).await).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.json()["token"].as_str().unwrap().to_owned()

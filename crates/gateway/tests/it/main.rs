@@ -18,6 +18,7 @@ mod bounds;
 mod console;
 mod containers;
 mod described;
+mod doors;
 mod eras;
 mod events;
 mod extensions;
