@@ -60,6 +60,41 @@ pub fn run(home: &Home, args: &Clients) -> Result<(), Error> {
     Ok(())
 }
 
+/// The most clients in [`views`].
+const VIEWS: usize = 10;
+
+/// Prints the views of the oldest clients, and the reason for each.
+pub(super) fn views(link: &Link) -> Result<(), Error> {
+    let status::Clients { clients, .. } = link.get("/api/v1/clients")?;
+    if clients.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new(&["CLIENT", "VIEW", "REASON"]);
+    for client in clients.iter().take(VIEWS) {
+        table.row([
+            visible_line(&name(client)),
+            visible_line(&view(client)),
+            visible_line(&client.why),
+        ]);
+    }
+    print::data("\n")?;
+    table.print()?;
+    if let Some(more) = clients.len().checked_sub(VIEWS).filter(|more| *more > 0) {
+        print::say(&format!(
+            "and {more} more; `switchboard clients` lists them"
+        ));
+    }
+    Ok(())
+}
+
+/// The view of its address, and the presentation that results.
+fn view(client: &Client) -> String {
+    match client.view.as_str() {
+        view if view.is_empty() || client.shows == view => client.shows.to_string(),
+        view => format!("{view}: {}", client.shows),
+    }
+}
+
 /// The name, and the principal if that is not the owner.
 fn name(client: &Client) -> String {
     match &*client.principal {
@@ -84,16 +119,12 @@ fn table(clients: &[Client]) -> Table {
             Some(ago) => ago,
             None => local(&client.connected_at),
         };
-        let sees = match client.view.as_str() {
-            view if view.is_empty() || client.shows == view => client.shows.to_string(),
-            view => format!("{view}: {}", client.shows),
-        };
         let folder = client.folder.as_deref().unwrap_or_default();
         table.row([
             visible_line(&name(client)),
             since,
             client.transport.to_string(),
-            visible_line(&sees),
+            visible_line(&view(client)),
             client.in_flight.to_string(),
             client.revision.clone(),
             short_path(&visible_line(folder)),

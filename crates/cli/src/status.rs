@@ -15,7 +15,7 @@ use switchboard_terminal::{
 use switchboard_wire::Raw;
 
 use super::{
-    list,
+    clients, list,
     times::{ago, local},
     words::{self, count},
 };
@@ -41,6 +41,7 @@ pub fn run(home: &Home, args: &StatusArgs) -> Result<(), Error> {
         .map_err(|error| Error::new(format!("cannot parse the gateway's response: {error}")))?;
     print::data(&attention(&status))?;
     print::data(&summary(&status))?;
+    clients::views(&link)?;
     if !status.servers.is_empty() {
         print::data("\n")?;
         list::table(&status.servers, false).print()?;

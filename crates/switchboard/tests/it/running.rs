@@ -274,6 +274,45 @@ fn clients_are_listed() {
 }
 
 #[test]
+fn status_shows_view_and_reason_of_clients() {
+    let place = Place::without_memory();
+    place.write_config(r#"{"profiles": {"work": {}}, "memory": {"enabled": false}}"#);
+    let _gateway = Gateway::start(&place, &[]);
+    let client = |args: &[&str], name: &str| {
+        let mut client = place.command(args);
+        let client = client.stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut client = client.spawn().unwrap();
+        let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"NAME","version":"1"}}}"#;
+        let mut input = client.stdin.take().unwrap();
+        writeln!(input, "{}", hello.replace("NAME", name)).unwrap();
+        let row = format!("{name} ");
+        until("it is listed", || {
+            let clients = place.run(&["clients"]).out;
+            clients.lines().any(|line| line.starts_with(&row))
+        });
+        (client, input)
+    };
+    let first = client(&["stdio", "--profile", "work"], "one");
+    let mut all = vec![first, client(&["stdio", "--view", "direct"], "two")];
+    let status = place.run(&["status"]);
+    let rows = "\
+\nCLIENT  VIEW            REASON
+one     p/work: direct  the list of tools is short
+two     direct          its address names this view
+";
+    assert!(status.out.ends_with(rows), "{status:?}");
+    all.extend((3..=11).map(|number| client(&["stdio"], &format!("c{number}"))));
+    let status = place.run(&["status"]);
+    assert!(!status.out.contains("\nc11 "), "{status:?}");
+    let more = "and 1 more; `switchboard clients` lists them";
+    assert!(status.err.contains(more), "{status:?}");
+    for (mut client, input) in all {
+        drop(input);
+        client.wait().unwrap();
+    }
+}
+
+#[test]
 fn failed_start_is_explained_by_every_command() {
     let place = Place::without_memory();
     let _gateway = Gateway::start(&place, &[]);
