@@ -39,7 +39,15 @@ impl Pipe {
         pipe
     }
 
-    /// The same, but does not read its output after the session is initialized.
+    /// Starts the program under a profile, and initializes the session.
+    pub fn open_under(home: &Home, profile: &str) -> Self {
+        let words = ["stdio", "--log-level", "debug", "--profile", profile];
+        let mut pipe = Self::start_as(home, &words, usize::MAX);
+        pipe.initialize();
+        pipe
+    }
+
+    /// Starts the program, and does not read its output after the session is initialized.
     pub fn open_deaf(home: &Home) -> Self {
         let mut pipe = Self::start_reading(home, 1);
         pipe.initialize();

@@ -27,6 +27,7 @@ mod instances;
 mod memory_crash;
 mod memory_start;
 mod orphans;
+mod profiles;
 mod reload;
 mod secrets;
 mod start;
