@@ -28,6 +28,7 @@ mod memory_crash;
 mod memory_start;
 mod orphans;
 mod profiles;
+mod promptness;
 mod reload;
 mod secrets;
 mod start;
