@@ -143,7 +143,7 @@ fn from_config(home: &Home) -> Result<Raw, Error> {
     let config = ConfigFile::read(home)?.config()?;
     let servers = config.servers.iter().map(|(name, server)| {
         let (kind, target) = describe(server);
-        json!({
+        let mut row = json!({
             "name": name,
             "state": if server.enabled { "not running" } else { "disabled" },
             "enabled": server.enabled,
@@ -154,7 +154,12 @@ fn from_config(home: &Home) -> Result<Raw, Error> {
                 Some(Start::Eager) => "eager",
                 None => "auto",
             },
-        })
+        });
+        if let Some(malformed) = &server.malformed {
+            row["reason"] = malformed.alone().into();
+            row["action"] = malformed.hint.as_deref().into();
+        }
+        row
     });
     let servers = json!({"servers": servers.collect::<Vec<_>>()});
     Raw::from_value(&servers).map_err(|error| Error::new(error.to_string()))

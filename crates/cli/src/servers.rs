@@ -17,6 +17,7 @@ use super::{
         Store,
         moving::{self, Mover, Secrets},
     },
+    words,
 };
 use crate::{
     link::{Link, no_gateway},
@@ -261,13 +262,15 @@ pub fn restart(home: &Home, place: &Place, args: &Restarted) -> Result<(), Error
     let query = query.unwrap_or_default();
     link.post(&format!("{}/restart{query}", address(name)), None)?;
     let server: switchboard_rest::servers::Server = link.get(&address(name))?;
-    if server.sharing != "all" {
-        match instance {
-            Some(_) => print::say(&format!("restarted `{}`", args.name)),
-            None => print::say(&format!(
-                "stopped the processes of `{name}`; each starts again when it is used"
-            )),
-        }
+    if instance.is_some() {
+        print::say(&format!("restarted `{}`", args.name));
+        return Ok(());
+    }
+    // One that is down does not start again when it is used.
+    if server.sharing != "all" && !words::is_down(&server) {
+        print::say(&format!(
+            "stopped the processes of `{name}`; each starts again when it is used"
+        ));
         return Ok(());
     }
     let name = &args.name;

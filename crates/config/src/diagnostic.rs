@@ -20,8 +20,8 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// The problem without its hint.
-    pub(crate) fn alone(&self) -> String {
+    /// The problem with its position, without its hint.
+    pub fn alone(&self) -> String {
         let Self {
             file,
             line,
@@ -54,7 +54,7 @@ pub(crate) struct Problems {
 impl Problems {
     /// The most problems of a report. More would be useless, and a hostile file could exhaust the
     /// memory.
-    const MOST: usize = 100;
+    pub(crate) const MOST: usize = 100;
 
     /// Adds a problem at a byte offset.
     pub(crate) fn add(&mut self, at: usize, message: impl Into<String>) {
@@ -80,6 +80,14 @@ impl Problems {
         }
     }
 
+    /// Adds the problems of another collection.
+    pub(crate) fn append(&mut self, other: Self) {
+        for (at, message, hint) in other.found {
+            self.push(at, message, hint.map(Cow::Owned));
+        }
+        self.more += other.more;
+    }
+
     /// Counts a problem that does not fit into the report.
     pub(crate) fn one_more(&mut self) {
         self.more += 1;
@@ -92,6 +100,12 @@ impl Problems {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.found.is_empty()
+    }
+
+    /// The first problem in the text.
+    pub(crate) fn first(self, file: &str, text: &str) -> Option<Diagnostic> {
+        let first = self.found.into_iter().min_by_key(|&(at, ..)| at);
+        first.map(|(at, message, hint)| problem(file, text, at, message, hint))
     }
 
     /// Creates the report, in the order of the text.

@@ -14,9 +14,8 @@ use switchboard_text::nearest;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::json::{self, Json, Node};
 use crate::keys::SERVER;
-use crate::load::{lines, only_hint};
+use crate::load::{lines, only_hint, problems};
 use crate::name::{NameError, check_server_name};
-use crate::parse;
 
 /// The file name in problems of a text without a name.
 const FILE: &str = "switchboard.json";
@@ -211,17 +210,19 @@ fn read(text: &str) -> Result<Option<Node<'_>>, EditError> {
     }
 }
 
-/// Rejects a server with an invalid name, or with an entry that the parser would reject.
+/// Rejects a server with an invalid name, or with an entry that the parser would reject or that has a malformed
+/// reference.
 pub fn check_server(name: &str, entry: &Value) -> Result<(), EditError> {
     check_server_name(name).map_err(EditError::Name)?;
     let alone = serde_json::json!({"mcpServers": {name: entry}}).to_string();
-    match parse(&alone, FILE) {
-        Ok(_) => Ok(()),
-        Err(problems) => Err(EditError::Entry {
-            name: name.to_owned(),
-            problems,
-        }),
+    let problems = problems(&alone, FILE);
+    if problems.is_empty() {
+        return Ok(());
     }
+    Err(EditError::Entry {
+        name: name.to_owned(),
+        problems,
+    })
 }
 
 fn expect_object(node: &Node<'_>, what: impl FnOnce() -> String) -> Result<(), EditError> {

@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostic, Problems};
 use crate::json::{self, TEXT_MAX};
 use crate::keys::ROOT;
 use crate::model::Config;
-use crate::read;
+use crate::read::{self, Malformed};
 use crate::shape::{Shape, check};
 
 /// The longest wait for a configuration that is a pipe.
@@ -61,25 +61,61 @@ impl ConfigError {
 }
 
 /// Parses a configuration and reports all problems, in the order of the text. Problems name the file as
-/// `name`. An empty text is an empty configuration.
+/// `name`. An empty text is an empty configuration. A malformed reference in the entry of a server concerns
+/// that server alone: if there is no other problem, it becomes [`Server::malformed`](crate::Server::malformed).
 pub fn parse(text: &str, name: &str) -> Result<Config, Vec<Diagnostic>> {
-    let mut problems = Problems::default();
-    let config = match json::read(text, &mut problems) {
-        Ok(Some(root)) if root.members().is_some() => {
-            check(&root, &Shape::Object(&ROOT), "", &mut problems);
-            read::config(&root, &mut problems)
+    let mut read = Read::from(text);
+    if !read.problems.is_empty() {
+        return Err(read.all_problems().report(name, text));
+    }
+    for (server, malformed) in read.malformed {
+        if let Some(server) = read.config.servers.get_mut(&server) {
+            server.malformed = malformed.first(name, text);
         }
-        Ok(Some(other)) => {
-            let message = format!("the configuration must be an object, not {}", other.kind());
-            problems.add_with_hint(other.start, message, "put everything in { }");
-            Config::default()
+    }
+    Ok(read.config)
+}
+
+/// All problems of a text, including the malformed references of its servers.
+pub(crate) fn problems(text: &str, name: &str) -> Vec<Diagnostic> {
+    Read::from(text).all_problems().report(name, text)
+}
+
+/// A configuration as far as it could be read.
+struct Read {
+    config: Config,
+    problems: Problems,
+    malformed: Malformed,
+}
+
+impl Read {
+    fn from(text: &str) -> Self {
+        let mut problems = Problems::default();
+        let mut malformed = Malformed::default();
+        let config = match json::read(text, &mut problems) {
+            Ok(Some(root)) if root.members().is_some() => {
+                check(&root, &Shape::Object(&ROOT), "", &mut problems);
+                read::config(&root, &mut problems, &mut malformed)
+            }
+            Ok(Some(other)) => {
+                let message = format!("the configuration must be an object, not {}", other.kind());
+                problems.add_with_hint(other.start, message, "put everything in { }");
+                Config::default()
+            }
+            Ok(None) | Err(json::Broken) => Config::default(),
+        };
+        Self {
+            config,
+            problems,
+            malformed,
         }
-        Ok(None) | Err(json::Broken) => Config::default(),
-    };
-    if problems.is_empty() {
-        Ok(config)
-    } else {
-        Err(problems.report(name, text))
+    }
+
+    fn all_problems(self) -> Problems {
+        let mut problems = self.problems;
+        let malformed = self.malformed.into_iter();
+        malformed.for_each(|(_, malformed)| problems.append(malformed));
+        problems
     }
 }
 

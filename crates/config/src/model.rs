@@ -25,6 +25,7 @@ use std::time::Duration;
 use switchboard_text::glob::stars_match;
 use switchboard_wire::Revision;
 
+use crate::diagnostic::Diagnostic;
 use crate::filter::ToolFilter;
 use crate::network::Network;
 use crate::share::Share;
@@ -359,6 +360,8 @@ pub struct Server {
     pub hold: bool,
     /// The file that the server may start, once the user has approved it; empty if there was none.
     pub approved_file: Option<String>,
+    /// The first malformed reference of the entry. Such a server does not start.
+    pub malformed: Option<Diagnostic>,
 }
 
 impl Server {
@@ -387,6 +390,7 @@ impl Server {
             approve: None,
             hold: false,
             approved_file: None,
+            malformed: None,
         }
     }
 

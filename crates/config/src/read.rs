@@ -12,7 +12,8 @@ use crate::keys::{PRICES, PROVIDER, WEBHOOK};
 use crate::listen::parse_listen;
 use crate::model::{
     Approvals, Auth, Budget, Config, Embeddings, Guard, McpAuth, Memory, MemoryTools, Notify,
-    Prices, Provider, ProviderKind, Results, Route, Sampling, Search, Shutdown, View, Webhook,
+    Prices, Provider, ProviderKind, Results, Route, Sampling, Search, Server, Shutdown, View,
+    Webhook,
 };
 use crate::name::{check_profile_name, check_server_name};
 use crate::profile;
@@ -20,8 +21,15 @@ use crate::reference::{Piece, pieces};
 use crate::server;
 use crate::shape::Keys;
 
+/// The malformed references of each server that has some, by its name.
+pub(crate) type Malformed = Vec<(String, Problems)>;
+
 /// Converts the outer object.
-pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
+pub(crate) fn config(
+    root: &Node<'_>,
+    problems: &mut Problems,
+    malformed: &mut Malformed,
+) -> Config {
     let block = Block(root);
     let defaults = Config::default();
     let mut config = Config {
@@ -88,21 +96,7 @@ pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
     if let Some(block) = block.block("shutdown") {
         config.shutdown = shutdown(block);
     }
-    if let Some(servers) = root
-        .get("mcpServers")
-        .and_then(|member| member.node.members())
-    {
-        for member in servers {
-            if let Err(error) = check_server_name(&member.key) {
-                problems.push(member.at, error.to_string(), error.hint());
-            }
-            if let Some(server) = server::read(member, problems) {
-                config
-                    .servers
-                    .insert(member.key.clone().into_owned(), server);
-            }
-        }
-    }
+    config.servers = servers(root, problems, malformed);
     if let Some(profiles) = root
         .get("profiles")
         .and_then(|member| member.node.members())
@@ -120,6 +114,36 @@ pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
     check_namespaces(root, &config, problems);
     config.clients = client_views(root);
     config
+}
+
+/// Converts `mcpServers`.
+fn servers(
+    root: &Node<'_>,
+    problems: &mut Problems,
+    malformed: &mut Malformed,
+) -> BTreeMap<String, Server> {
+    let mut servers = BTreeMap::new();
+    let members = root
+        .get("mcpServers")
+        .and_then(|member| member.node.members());
+    for member in members.unwrap_or_default() {
+        if let Err(error) = check_server_name(&member.key) {
+            problems.push(member.at, error.to_string(), error.hint());
+        }
+        let name = member.key.clone().into_owned();
+        let mut its = Problems::default();
+        let server = server::read(member, problems, &mut its);
+        if !its.is_empty() && malformed.len() < Problems::MOST {
+            malformed.push((name.clone(), its));
+        } else {
+            // More would be useless, and a hostile file could exhaust the memory.
+            problems.append(its);
+        }
+        if let Some(server) = server {
+            servers.insert(name, server);
+        }
+    }
+    servers
 }
 
 /// Reports namespaces of a memory that another server replaces.
@@ -265,10 +289,10 @@ fn provider(block: Block<'_, '_>, problems: &mut Problems) -> Option<Provider> {
 }
 
 /// Reports malformed references under these keys of a server.
-pub(crate) fn references(block: Block<'_, '_>, keys: &[&str], problems: &mut Problems) {
+pub(crate) fn references(block: Block<'_, '_>, keys: &[&str], malformed: &mut Problems) {
     for key in keys {
         if let Some(member) = block.0.get(key) {
-            check_references(&member.node, problems, &mut |_, _| {});
+            check_references(&member.node, malformed, &mut |_, _| {});
         }
     }
 }

@@ -15,6 +15,7 @@ use switchboard_files::{Access, Links, open, read_open};
 use switchboard_redact::{self as redact, Secret, Source};
 use switchboard_text::percent;
 
+use crate::diagnostic::Diagnostic;
 use crate::model::{
     CommandLine, Container, OAuth, Provider, Remote, ResourceParameter, Server, Transport, Webhook,
 };
@@ -113,7 +114,10 @@ pub enum ResolveError {
         /// Location of the reference.
         place: String,
     },
-    /// The string has a malformed reference. [`parse`](crate::parse) rejects such a configuration.
+    /// The entry has a malformed reference.
+    #[error("{}", .0.alone())]
+    Entry(Diagnostic),
+    /// The string has a malformed reference. [`parse`](crate::parse) finds it before.
     #[error("{place}: {message}")]
     Malformed {
         /// Location of the reference.
@@ -149,6 +153,7 @@ impl ResolveError {
             Self::NoProject { .. } => NO_PROJECT_HINT.into(),
             Self::Unfit { why, .. } => why.hint().into(),
             Self::NoClient { .. } => "call one of its tools from a client".into(),
+            Self::Entry(malformed) => malformed.hint.as_deref()?.into(),
             Self::Malformed { hint, .. } => hint.into(),
         })
     }
@@ -220,6 +225,9 @@ impl Server {
         secrets: &Path,
         env: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Resolved<Self>, ResolveError> {
+        if let Some(malformed) = &self.malformed {
+            return Err(ResolveError::Entry(malformed.clone()));
+        }
         let owner = format!("server `{name}`, ");
         let resolver = Resolver {
             occasion,

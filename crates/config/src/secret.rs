@@ -34,9 +34,8 @@ pub enum Place<'a> {
 /// variable or header this is the whole text without a scheme such as `Bearer `. A reference such as
 /// `${secret:NAME}` is not a secret.
 pub fn secret_parts(place: Place<'_>, text: &str) -> Vec<Range<usize>> {
-    let Ok(references) = ranges(text) else {
-        return Vec::new();
-    };
+    // In a text with a malformed reference, none is spared.
+    let references = ranges(text).unwrap_or_default();
     // A colon in a reference must not look like the one before a password.
     let mut masked = text.to_owned();
     for reference in &references {
@@ -352,6 +351,8 @@ mod tests {
             (Variable("GITHUB_PAT"), "abcdefgh", "#"),
             (Variable("API_KEY"), "/9j4AAQSkZJRgABAQAAAQABAAD", "#"),
             (Variable("API_KEY"), "${env:A}rest-of-it", "#"),
+            (Variable("API_KEY"), "hunter22-${projct}", "#"),
+            (Header("Authorization"), "Bearer hunter22${", "Bearer #"),
             (Variable("ANYTHING"), "ghp_0123456789abcdef0123", "#"),
             (Variable("ANYTHING"), "sk-proj-0123456789abcdef", "#"),
             (Variable("DATABASE_URL"), "postgres://me:pass@db/x", "#"),

@@ -43,17 +43,22 @@ enum Way {
     Container,
 }
 
-/// Converts an entry; `None` if it does not say how to reach the server.
-pub(crate) fn read(member: &Member<'_>, problems: &mut Problems) -> Option<Server> {
+/// Converts an entry; `None` if it does not say how to reach the server. Malformed references are kept apart from
+/// other problems.
+pub(crate) fn read(
+    member: &Member<'_>,
+    problems: &mut Problems,
+    malformed: &mut Problems,
+) -> Option<Server> {
     member.node.members()?;
     let block = Block(&member.node);
     let (key, way) = way(member, problems)?;
     companions(block, key, way, problems);
     let kind = kind(block, key, way, problems);
     let transport = match way {
-        Way::Command => Transport::Command(command(block, problems)?),
-        Way::Remote => Transport::Remote(remote(block, key, kind, problems)?),
-        Way::Container => Transport::Container(container(block, problems)?),
+        Way::Command => Transport::Command(command(block, problems, malformed)?),
+        Way::Remote => Transport::Remote(remote(block, key, kind, problems, malformed)?),
+        Way::Container => Transport::Container(container(block, problems, malformed)?),
     };
     let defaults = Server::new(transport);
     let share = block.text("share").map(Share::read).unwrap_or_default();
@@ -103,6 +108,7 @@ pub(crate) fn read(member: &Member<'_>, problems: &mut Problems) -> Option<Serve
         approve: block.text("approve").map(Guard::read),
         hold: block.flag("hold").unwrap_or_default(),
         approved_file: block.text("approvedFile").map(str::to_owned),
+        malformed: None,
         transport: defaults.transport,
     })
 }
@@ -233,8 +239,12 @@ fn kind(block: Block<'_, '_>, way_key: &str, way: Way, problems: &mut Problems) 
     kind.unwrap_or_default()
 }
 
-fn command(block: Block<'_, '_>, problems: &mut Problems) -> Option<CommandLine> {
-    references(block, &["command", "args", "env", "cwd"], problems);
+fn command(
+    block: Block<'_, '_>,
+    problems: &mut Problems,
+    malformed: &mut Problems,
+) -> Option<CommandLine> {
+    references(block, &["command", "args", "env", "cwd"], malformed);
     variables(block, problems);
     let command = block.text("command")?;
     if command.trim().is_empty() {
@@ -257,8 +267,9 @@ fn remote(
     key: &str,
     kind: RemoteKind,
     problems: &mut Problems,
+    malformed: &mut Problems,
 ) -> Option<Remote> {
-    references(block, &[key, "headers"], problems);
+    references(block, &[key, "headers"], malformed);
     let url = address(block, key, problems)?;
     let headers = block
         .0
@@ -278,14 +289,18 @@ fn remote(
     let headers = block.map("headers").unwrap_or_default();
     Some(Remote {
         url: url.to_owned(),
-        oauth: oauth::read(block, &headers, problems),
+        oauth: oauth::read(block, &headers, problems, malformed),
         headers,
         kind,
     })
 }
 
-fn container(block: Block<'_, '_>, problems: &mut Problems) -> Option<Container> {
-    references(block, &["image", "args", "env"], problems);
+fn container(
+    block: Block<'_, '_>,
+    problems: &mut Problems,
+    malformed: &mut Problems,
+) -> Option<Container> {
+    references(block, &["image", "args", "env"], malformed);
     variables(block, problems);
     let image = block.text("image")?;
     if image.trim().is_empty() || image.starts_with('-') {
@@ -302,13 +317,13 @@ fn container(block: Block<'_, '_>, problems: &mut Problems) -> Option<Container>
         ..Container::default()
     };
     if let Some(isolation) = block.block("isolation") {
+        references(isolation, &["mounts", "runArgs"], malformed);
         isolate(&mut container, isolation, problems);
     }
     Some(container)
 }
 
 fn isolate(container: &mut Container, block: Block<'_, '_>, problems: &mut Problems) {
-    references(block, &["mounts", "runArgs"], problems);
     container.engine = match block.value("engine") {
         Some(Json::Text(program)) => vec![program.clone().into_owned()],
         Some(list) => texts(list).unwrap_or_default(),

@@ -38,6 +38,8 @@ pub enum Because {
     Configured,
     /// Its entry refers to the caller.
     Refers(Placeholder),
+    /// Its entry has a malformed reference, which may be meant to refer to the caller.
+    Malformed,
     /// This package is known to keep state for each conversation.
     KeepsState(Stateful),
     /// Nothing else is known about it.
@@ -50,6 +52,7 @@ impl fmt::Display for Because {
         match self {
             Self::Configured => f.write_str("its entry sets `share`"),
             Self::Refers(placeholder) => write!(f, "its entry contains {}", placeholder.as_str()),
+            Self::Malformed => f.write_str("its entry has a malformed reference"),
             Self::KeepsState(Stateful { name, keeps }) => {
                 write!(f, "{name} keeps {keeps} in its process")
             }
@@ -195,6 +198,9 @@ impl Server {
             Share::Client => return (Sharing::Client, Because::Configured),
             Share::Auto => {}
         }
+        if self.malformed.is_some() {
+            return (Sharing::Client, Because::Malformed);
+        }
         let mut project = None;
         for placeholder in self.placeholders() {
             match placeholder {
@@ -224,11 +230,10 @@ impl Server {
         self.share == Share::Project && line.cwd.is_none() && !may_run_code(line)
     }
 
-    /// The facts about the caller that the entry refers to.
+    /// The facts about the caller that the entry refers to, without those in a text with a malformed reference.
     pub fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
         let texts = self.transport_texts().into_iter();
         let texts = texts.filter(|text| text.contains("${"));
-        // A text with a malformed reference is rejected when it is read.
         let pieces = texts.flat_map(|text| pieces(text).unwrap_or_default());
         pieces.filter_map(|piece| match piece {
             Piece::Caller(placeholder) => Some(placeholder),
@@ -342,6 +347,18 @@ mod tests {
         assert_eq!(sharing(entry), (Sharing::Client, client));
         let entry = r#"{"command": "a", "args": ["$${project}"]}"#;
         assert_eq!(sharing(entry), (Sharing::All, Because::Default));
+    }
+
+    #[test]
+    fn malformed_entry_is_never_shared() {
+        for entry in [
+            r#"{"command": "a", "args": ["${projct}"]}"#,
+            r#"{"command": "a", "args": ["${client}-${projct}"]}"#,
+            r#"{"url": "https://example.com", "headers": {"A": "${project"}}"#,
+        ] {
+            let expected = (Sharing::Client, Because::Malformed);
+            assert_eq!(sharing(entry), expected, "{entry}");
+        }
     }
 
     #[test]

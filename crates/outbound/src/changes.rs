@@ -30,6 +30,10 @@ pub(crate) fn events(old: &Config, new: &Config, actor: Option<&Actor>) -> Vec<E
             (Some(_), None) => record("server-removed", subject, json!({})),
             (Some(old), Some(new)) if old != new => {
                 let keys = changed_keys(old, new);
+                if keys.is_empty() {
+                    // Only the position of a malformed reference has changed.
+                    continue;
+                }
                 let what = match (keys.as_slice(), new.enabled) {
                     (["enabled"], true) => "server-enabled",
                     (["enabled"], false) => "server-disabled",
@@ -129,6 +133,7 @@ fn changed_keys(old: &Server, new: &Server) -> Vec<&'static str> {
         approve,
         hold,
         approved_file,
+        malformed: _,
     } = old;
     let mut keys = transport_keys(transport, &new.transport);
     keys.extend(differing(&[

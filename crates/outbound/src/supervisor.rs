@@ -91,6 +91,7 @@ fn is_same_process(old: &Server, new: &Server) -> bool {
         approve: _,
         hold: _,
         approved_file: _,
+        malformed: _,
     } = old;
     *transport == new.transport
         && *revision == new.revision
@@ -274,6 +275,9 @@ fn start(
     server: &Server,
     predecessor: Option<Arc<Upstream>>,
 ) -> Arc<Upstream> {
+    if let Some(malformed) = &server.malformed {
+        tracing::error!(server = %name, problem = %malformed, "Cannot start this server until its entry is corrected.");
+    }
     let server = Arc::new(server.clone());
     let offers = deps.live_catalog.expect(name, &server);
     Upstream::start(name, server, deps, offers.as_deref(), predecessor)

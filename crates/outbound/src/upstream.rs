@@ -157,7 +157,9 @@ impl Upstream {
         let name: Arc<str> = name.into();
         let (sharing, because) = server.sharing();
         let is_of_project = |one| one != Placeholder::Client;
-        let refers_to_project = server.placeholders().any(is_of_project);
+        // One with a malformed reference is not started for any caller.
+        let refers_to_project =
+            server.malformed.is_none() && server.placeholders().any(is_of_project);
         let common = Arc::new(Common {
             settings: ArcSwap::new(server),
             freshness: Freshness::default(),

@@ -283,6 +283,7 @@ fn server_without_secrets(server: &Server) -> Value {
         approve,
         hold,
         approved_file,
+        malformed: _,
     } = server;
     let start = start.map(|start| match start {
         Start::Lazy => "lazy",

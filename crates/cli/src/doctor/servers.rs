@@ -86,7 +86,7 @@ struct Look<'a> {
 impl Look<'_> {
     fn server(mut self, server: &Server) -> Vec<Finding> {
         self.exposed(server);
-        if server.hold {
+        if server.hold && server.malformed.is_none() {
             // Until then, nothing that the entry names is run, reached or read.
             self.held("it is held until you approve it");
             return self.findings;

@@ -36,6 +36,7 @@ pub(super) fn read(
     entry: Block<'_, '_>,
     headers: &BTreeMap<String, String>,
     problems: &mut Problems,
+    malformed: &mut Problems,
 ) -> OAuth {
     let Some(block) = entry.block("oauth") else {
         return OAuth::default();
@@ -48,7 +49,7 @@ pub(super) fn read(
             "remove one of them",
         );
     }
-    references(block, &TEXTS, problems);
+    references(block, &TEXTS, malformed);
     for key in TEXTS {
         if block.text(key).is_some_and(|text| text.trim().is_empty()) {
             problems.add(block.at(key), format!("\"{key}\" is empty"));

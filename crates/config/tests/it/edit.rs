@@ -29,6 +29,22 @@ const COMMENTED: &str = r#"// The gateway at home.
 }
 "#;
 
+#[test]
+fn malformed_reference_is_not_added() {
+    let entry = json!({ "command": "a", "args": ["${projct}"], "env": { "A": "${" } });
+    let error = add_server("{}", "new", &entry).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot add the server `new`: unknown reference \"${projct}\" (did you mean ${project}?); \
+         a ${ in this string has no closing } (add the }, or write $${ for a literal ${)"
+    );
+    // The entry of another server does not prevent edits.
+    let text = r#"{"mcpServers": {"old": {"command": "${projct}"}}}"#;
+    add_server(text, "new", &json!({ "command": "a" })).unwrap();
+    set_enabled(text, "old", false).unwrap();
+    remove_server(text, "old").unwrap();
+}
+
 fn add(text: &str) -> String {
     let entry = json!({"env": {"A": "1"}, "args": ["-x"], "command": "new"});
     add_server(text, "new", &entry).unwrap()

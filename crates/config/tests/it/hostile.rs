@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use switchboard_config::{add_server, parse, remove_server, set_enabled};
 
-use super::problems;
+use super::{malformed, problems};
 
 #[test]
 fn deep_nesting() {
@@ -43,13 +43,17 @@ fn many_of_everything() {
             many(&|at| format!("\"{at}\":1"))
         ),
         format!(
-            "{{\"mcpServers\":{{\"a\":{{\"command\":\"a\",\"args\":[{}]}}}}}}",
-            many(&|_| "\"${\"".to_owned())
+            "{{\"mcpServers\":{{{}}}}}",
+            many(&|at| format!("\"{at}\":{{\"command\":\"${{\"}}"))
         ),
     ] {
         let problems = problems(&text);
-        assert_eq!(problems.len(), 101, "{:?}", &problems[0]);
+        assert_eq!(problems.len(), 101, "{text:.99}");
     }
+    let references = many(&|_| "\"${\"".to_owned());
+    let text =
+        format!("{{\"mcpServers\":{{\"a\":{{\"command\":\"a\",\"args\":[{references}]}}}}}}");
+    assert!(malformed(&text, "a").is_some());
 }
 
 #[test]
@@ -60,12 +64,13 @@ fn long_names_are_shortened_in_messages() {
         format!("{{\"view\": \"{long}\"}}"),
         format!("{{\"view\": {long}}}"),
         format!("{{\"mcpServers\": {{\"{long}\": {{}}}}}}"),
-        format!("{{\"mcpServers\": {{\"s\": {{\"command\": \"${{{long}}}\"}}}}}}"),
     ] {
         for problem in problems(&text) {
             assert!(problem.len() < 300, "{}", &problem[..300]);
         }
     }
+    let text = format!("{{\"mcpServers\": {{\"s\": {{\"command\": \"${{{long}}}\"}}}}}}");
+    assert!(malformed(&text, "s").unwrap().len() < 300);
 }
 
 #[test]

@@ -31,6 +31,13 @@ fn server(entry: &str) -> Server {
     config(&format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#)).servers["s"].clone()
 }
 
+/// The malformed reference of an entry in a text that is valid otherwise.
+fn malformed(text: &str, server: &str) -> Option<String> {
+    let config = config(text);
+    let malformed = config.servers[server].malformed.as_ref();
+    malformed.map(ToString::to_string)
+}
+
 /// The problems of a text, one line each.
 fn problems(text: &str) -> Vec<String> {
     match parse(text, "switchboard.json") {

@@ -1,6 +1,6 @@
 //! The exact messages for invalid configurations: position, problem and hint.
 
-use super::{config, problems};
+use super::{config, malformed, problems};
 
 const ODD_ADDRESS: &str = "2:9: \"url\" has a character that is not allowed in a URL (remove spaces, backslashes and the part after a #; in a password, write %5C for a backslash and %23 for #)";
 
@@ -368,10 +368,6 @@ fn invalid_values_of_a_server_are_reported() {
             "2:25: unknown key \"flavour\" (remove it; `switchboard schema` lists the keys)",
         ),
         (
-            r#"{"command": "a", "cwd": "${secret:../x}"}"#,
-            "2:32: \"../x\" is not a valid name for a secret (use up to 128 letters, digits, _, - and dots, with no dot at the start)",
-        ),
-        (
             r#"{"image": "a", "isolation": {"memory": "much"}}"#,
             "2:37: \"memory\" is not an amount of memory (write it like \"512m\" or \"2g\")",
         ),
@@ -401,6 +397,64 @@ fn invalid_values_of_a_server_are_reported() {
         ),
     ] {
         check_entry(entry, &[expected]);
+    }
+}
+
+#[test]
+fn malformed_reference_concerns_its_server_alone() {
+    for (entry, expected) in [
+        (
+            r#"{"command": "a", "args": ["--root=${projct}"]}"#,
+            "3:34: unknown reference \"${projct}\" (did you mean ${project}?)",
+        ),
+        (
+            r#"{"command": "a", "cwd": "${secret:../x}"}"#,
+            "3:32: \"../x\" is not a valid name for a secret (use up to 128 letters, digits, _, - and dots, with no dot at the start)",
+        ),
+        (
+            r#"{"command": "${HOME}/a", "env": {"A": "${Client}"}}"#,
+            "3:20: unknown reference \"${HOME}\" (write ${env:HOME} for a variable, ${secret:HOME} for a secret, or $${ for a literal ${)",
+        ),
+        (
+            r#"{"env": {"A": "${Client}"}, "command": "${HOME}/a"}"#,
+            "3:22: unknown reference \"${Client}\" (did you mean ${client}?)",
+        ),
+        (
+            r#"{"url": "${env:}"}"#,
+            "3:16: \"\" is not a valid variable name (write ${env:NAME})",
+        ),
+        (
+            r#"{"url": "http://a", "headers": {"A": "${project.nme}"}}"#,
+            "3:45: unknown reference \"${project.nme}\" (did you mean ${project.name}?)",
+        ),
+        (
+            r#"{"url": "http://a", "oauth": {"clientId": "${cliemt}"}}"#,
+            "3:50: unknown reference \"${cliemt}\" (did you mean ${client}?)",
+        ),
+        (
+            r#"{"image": "${project", "args": ["a"]}"#,
+            "3:18: a ${ in this string has no closing } (add the }, or write $${ for a literal ${)",
+        ),
+        (
+            r#"{"image": "a", "isolation": {"mounts": ["${projct}:/a"]}}"#,
+            "3:48: unknown reference \"${projct}\" (did you mean ${project}?)",
+        ),
+        (
+            r#"{"image": "a", "isolation": {"runArgs": ["-v=${projct}"]}}"#,
+            "3:49: unknown reference \"${projct}\" (did you mean ${project}?)",
+        ),
+    ] {
+        let good = r#"{"command": "a", "args": ["${project}", "$${projct}"]}"#;
+        let text = format!("{{\"mcpServers\": {{\n  \"g\": {good},\n  \"s\": {entry}\n}}}}");
+        let told = malformed(&text, "s");
+        let expected = format!("switchboard.json:{expected}");
+        assert_eq!(told.as_deref(), Some(&*expected), "{text}");
+        assert_eq!(malformed(&text, "g"), None);
+        // Another problem rejects the file, and then all are reported.
+        let wrong = text.replacen('{', "{\"veiw\": 1, ", 1);
+        let all = problems(&wrong);
+        assert!(all[0].contains("did you mean \"view\"?"), "{all:?}");
+        assert!(all.contains(&expected), "{all:?}");
     }
 }
 
@@ -549,12 +603,15 @@ fn pasted_secrets_are_not_quoted() {
         format!("{{\"{token}\": 1}}"),
         format!("{{\"view\": \"{token}\"}}"),
         format!("{{\"view\": \"auto\", \"view\": \"{token}\"}}"),
-        format!("{{\"mcpServers\": {{\"a\": {{\"command\": \"${{{token}}}\"}}}}}}"),
+        format!("{{\"sampling\": {{\"provider\": {{\"apiKey\": \"${{{token}}}\"}}}}}}"),
     ] {
         let shown = problems(&text).join("\n");
         assert!(!shown.is_empty(), "{text}");
         assert!(!shown.contains(&token[8..30]), "{shown}");
     }
+    let text = format!("{{\"mcpServers\": {{\"a\": {{\"command\": \"${{{token}}}\"}}}}}}");
+    let shown = malformed(&text, "a").unwrap();
+    assert!(!shown.contains(&token[8..30]), "{shown}");
 }
 
 #[test]

@@ -316,6 +316,15 @@ fn secret_of_another_user_is_refused() {
 }
 
 #[test]
+fn malformed_entry_is_not_resolved() {
+    let made = server(r#"{"command": "a", "env": {"A": "${secret:none}", "B": "${projct}"}}"#);
+    assert_eq!(
+        told(&resolve(&made, Path::new("/none")).unwrap_err()),
+        "switchboard.json:1:75: unknown reference \"${projct}\"; did you mean ${project}?"
+    );
+}
+
+#[test]
 fn unparsed_reference_is_checked() {
     let mut made = server(r#"{"command": "a"}"#);
     let Transport::Command(line) = &mut made.transport else {

@@ -8,7 +8,7 @@ use crate::start_approval;
 
 /// Tests if the settings allow the server to run.
 pub(super) fn runs(settings: &Server) -> bool {
-    settings.enabled && !settings.hold
+    settings.enabled && !settings.hold && settings.malformed.is_none()
 }
 
 /// The health of a server that its settings prevent from running; `None` for others.
@@ -18,6 +18,13 @@ pub(crate) fn off(name: &str, settings: &Server) -> Option<Health> {
     }
     if !settings.enabled {
         return Some(Health::new(ServerState::Disabled));
+    }
+    if let Some(malformed) = &settings.malformed {
+        return Some(Health {
+            reason: Some(Reason::plain(&malformed.alone())),
+            action: malformed.hint.as_deref().map(Into::into),
+            ..Health::new(ServerState::Parked)
+        });
     }
     Some(Health {
         reason: Some(Reason::plain(start_approval::REASON)),

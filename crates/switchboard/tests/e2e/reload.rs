@@ -4,7 +4,11 @@ use std::fs;
 
 use serde_json::{Value, json};
 use switchboard_test_support::{
-    Home, eager, mcp::Client, pipe::Pipe, processes, server, until, with,
+    Home, Serve, eager,
+    mcp::Client,
+    pipe::Pipe,
+    processes::{self, Person},
+    server, until, with,
 };
 
 fn pid(client: &mut Client, server: &str) -> String {
@@ -181,6 +185,87 @@ fn broken_edit_is_reported_and_changes_nothing() {
     );
     until_listed(&mut client, "a__pid");
     serve.stop();
+}
+
+/// A server with this reference in its entry, and one without.
+fn with_reference(reference: &str) -> Value {
+    let typo = with(server(&[]), json!({ "env": { "ROOT": reference } }));
+    json!({ "good": server(&[]), "typo": typo })
+}
+
+/// Checks that every surface says where the misspelt reference is, and what was probably meant.
+fn assert_malformed(serve: &Serve<'_>, client: &mut Client) {
+    let text = fs::read_to_string(serve.home.path("switchboard.json")).unwrap();
+    let lines = text.lines().map(|line| line.find("\"${projct}\""));
+    let mut places = (1..).zip(lines);
+    let place = places.find_map(|(line, column)| Some(format!("{line}:{}", column? + 1)));
+    let place = format!("switchboard.json:{}: ", place.unwrap());
+    let problem = format!("{place}unknown reference \"${{projct}}\"");
+    let meant = "did you mean ${project}?";
+
+    let status = serve.server("typo");
+    assert_eq!(status["state"], "parked", "{status}");
+    let reason = status["reason"].as_str().unwrap();
+    assert!(reason.ends_with(&problem), "{status}");
+    assert_eq!(status["action"], meant, "{status}");
+    let whole = serve.status();
+    assert!(whole["configProblem"].is_null(), "{whole}");
+
+    let error = client.call("typo__pid", json!({})).unwrap_err();
+    assert_eq!(error["code"], -32003, "{error}");
+    assert_eq!(error["data"]["permanent"], true, "{error}");
+    for part in [&*problem, meant] {
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(part), "{error}");
+        for command in ["list", "doctor", "status"] {
+            let output = serve.home.run(&[command]);
+            let shown = String::from_utf8_lossy(&output.stdout);
+            // The table may be as narrow as a terminal.
+            let words: Vec<_> = shown.split_whitespace().collect();
+            let is_brief = command == "status" && part == meant;
+            assert_eq!(words.join(" ").contains(part), !is_brief, "{shown}");
+        }
+    }
+    let is_running = |person: &Person| !person.is_guard();
+    let people = serve.home.people();
+    assert_eq!(people.iter().filter(|one| is_running(one)).count(), 1);
+}
+
+#[test]
+fn misspelt_reference_stops_its_server_alone() {
+    let home = Home::new(with_reference("${projct}"));
+    let serve = home.serve();
+    let mut client = serve.client();
+    until_listed(&mut client, "good__pid");
+    let good = pid(&mut client, "good");
+    assert_malformed(&serve, &mut client);
+
+    home.set_servers(with_reference("${env:HOME}"));
+    until_listed(&mut client, "typo__pid");
+    let typo = pid(&mut client, "typo");
+
+    home.set_servers(with_reference("${projct}"));
+    serve.until_state("typo", "parked");
+    until("its process is gone", || {
+        (!processes::is_alive(typo.parse().unwrap())).then_some(())
+    });
+    assert_malformed(&serve, &mut client);
+    assert_eq!(pid(&mut client, "good"), good);
+
+    // The position follows the file.
+    let text = fs::read_to_string(home.path("switchboard.json")).unwrap();
+    home.write_config(&format!("\n\n{text}"));
+    let before = serve.reason("typo");
+    until("the reason names the new line", || {
+        (serve.reason("typo") != before).then_some(())
+    });
+    assert_malformed(&serve, &mut client);
+    serve.stop();
+
+    let mut pipe = Pipe::open(&home);
+    until("good is known", || pipe.call("good__pid", json!({})).ok());
+    pipe.leave();
+    assert!(pipe.ended().success());
 }
 
 #[test]

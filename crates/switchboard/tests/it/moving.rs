@@ -154,7 +154,7 @@ fn unavailable_servers_stay_with_the_reason() {
         "secret": {"command": "s", "env": {"KEY": "abcdef0123456789"}}, "new": {"command": "n"},
         "paused": {"command": "p", "disabled": true}, "env": {"command": "e", "env": {"A": "1"}},
         "few": {"command": "f", "disabledTools": ["x"]}, "file": {"command": "f2", "envFile": "e"},
-        "broken": {}, "same": {"command": "same"}
+        "broken": {}, "same": {"command": "same"}, "typo": {"command": "t", "args": ["here"]}
     }}"#;
     let file = place.write("user/.cursor/mcp.json", servers);
     place.write_config(
@@ -162,7 +162,7 @@ fn unavailable_servers_stay_with_the_reason() {
             "off": {"command": "off", "enabled": false}, "held": {"command": "held", "hold": true},
             "hidden": {"command": "hidden"}, "secret": {"command": "s", "env": {"KEY": "${secret:gone}"}},
             "paused": {"command": "p"}, "env": {"command": "e", "env": {"A": "2"}}, "few": {"command": "f"},
-            "file": {"command": "f2"}, "other-name": {"command": "same", "inheritEnv": ["X"]}
+            "typo": {"command": "t", "args": ["${projct}"]}, "file": {"command": "f2"}, "other-name": {"command": "same", "inheritEnv": ["X"]}
         }, "profiles": {"work": {"servers": ["o*", "held", "secret", "paused"]}}}"#,
     );
     let done = run(&place, &[&MOVE[..], &["--profile", "work"]].concat());
@@ -174,6 +174,7 @@ fn unavailable_servers_stay_with_the_reason() {
         ("held", "the gateway starts it only after you approve it"),
         ("hidden", "the profile `work` does not include it"),
         ("secret", "the secret `gone` does not exist"),
+        ("typo", "unknown reference \"${projct}\""),
         ("new", "the gateway does not have it"),
         ("paused", "it is disabled there"),
         (
