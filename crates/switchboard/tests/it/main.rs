@@ -18,6 +18,7 @@ mod exit_codes;
 mod hardened;
 mod help;
 mod importing;
+mod instances;
 mod login;
 mod memory;
 mod memory_files;

@@ -1,90 +1,20 @@
 //! One memory and many processes: concurrent stores and recalls, processes that end, and a damaged file.
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    process::{Child, ChildStdin, ChildStdout, Stdio},
-};
+use std::{fs, io::Read as _, process::Stdio};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use switchboard_test_support::until;
 
 use crate::{
     memory::{contents, store},
-    support::{Gateway, Place, json as answer},
+    support::{Client, Gateway, Place, json as answer},
 };
 
-/// A client of `switchboard memory serve`, killed with the test.
-struct Client {
-    child: Child,
-    stdin: ChildStdin,
-    stdout: BufReader<ChildStdout>,
-    last: u64,
-}
-
-impl Client {
-    fn start(place: &Place) -> Self {
-        let mut child = place
-            .command(&["memory", "serve"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let stdin = child.stdin.take().unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut client = Self {
-            child,
-            stdin,
-            stdout,
-            last: 0,
-        };
-        let greeting = json!({
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": { "name": "test", "version": "1" },
-        });
-        let answer = client.ask("initialize", &greeting);
-        assert_eq!(
-            answer["result"]["serverInfo"]["name"],
-            json!("switchboard-memory"),
-            "{answer}"
-        );
-        client.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        client
-    }
-
-    fn say(&mut self, message: &Value) {
-        writeln!(self.stdin, "{message}").unwrap();
-    }
-
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
-        self.last += 1;
-        let id = self.last;
-        self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
-        loop {
-            let mut line = String::new();
-            assert_ne!(self.stdout.read_line(&mut line).unwrap(), 0, "{method}");
-            let message: Value = serde_json::from_str(&line).unwrap();
-            if message["id"] == json!(id) {
-                return message;
-            }
-        }
-    }
-
-    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
-        let params = json!({ "name": tool, "arguments": arguments });
-        let answer = self.ask("tools/call", &params);
-        assert_ne!(answer["result"]["isError"], json!(true), "{answer}");
-        answer["result"]["structuredContent"].clone()
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        // The process may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Starts a client of `switchboard memory serve`.
+fn client(place: &Place) -> Client {
+    let client = Client::start(place.command(&["memory", "serve"]), "test");
+    assert_eq!(client.server, "switchboard-memory");
+    client
 }
 
 #[test]
@@ -110,12 +40,12 @@ fn many_can_store_at_once_without_a_gateway() {
 #[test]
 fn clients_share_one_memory_with_the_command_line() {
     let place = Place::new();
-    let mut first = Client::start(&place);
-    let mut second = Client::start(&place);
+    let mut first = client(&place);
+    let mut second = client(&place);
     first.call("store_memory", &json!({ "content": "Ada likes tea" }));
     store(&place, &["Bob likes coffee"]);
     for client in [&mut first, &mut second] {
-        let list = client.call("list_memories", &json!({}));
+        let list = &client.call("list_memories", &json!({}))["structuredContent"];
         assert_eq!(list["total"], json!(2), "{list}");
     }
     assert_eq!(contents(&place, &[]), ["Ada likes tea", "Bob likes coffee"]);
@@ -124,9 +54,9 @@ fn clients_share_one_memory_with_the_command_line() {
 #[test]
 fn memories_outlive_the_killed_gateway() {
     let place = Place::new();
-    let mut first = Client::start(&place);
+    let mut first = client(&place);
     until("others can join", || place.run(&["status"]).code == Some(0));
-    let mut second = Client::start(&place);
+    let mut second = client(&place);
     for number in 0..20 {
         let content = format!("memory {number}");
         first.call("store_memory", &json!({ "content": content }));
@@ -135,7 +65,7 @@ fn memories_outlive_the_killed_gateway() {
     first.child.wait().unwrap();
     // The client that had joined continues, and so does the command line.
     let last = store(&place, &["the last"]);
-    let list = second.call("list_memories", &json!({}));
+    let list = &second.call("list_memories", &json!({}))["structuredContent"];
     assert_eq!(list["total"], json!(21), "{list}");
     assert_eq!(list["memories"][0]["id"], json!(last));
     drop(second);

@@ -5,10 +5,10 @@ use std::{
     io::{BufRead as _, BufReader, Write as _},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    process::{Child, ChildStdout, Command, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_switchboard");
@@ -268,6 +268,83 @@ impl Gateway {
 }
 
 impl Drop for Gateway {
+    fn drop(&mut self) {
+        // The process may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A client on a pipe, killed with the test.
+pub(crate) struct Client {
+    pub(crate) child: Child,
+    /// The name that the server gives itself.
+    pub(crate) server: String,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    last: u64,
+}
+
+impl Client {
+    /// Starts a program that speaks MCP, as a client of this name.
+    pub(crate) fn start(mut command: Command, name: &str) -> Self {
+        let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = pipes.spawn().unwrap();
+        let mut client = Self {
+            server: String::new(),
+            stdin: child.stdin.take(),
+            stdout: BufReader::new(child.stdout.take().unwrap()),
+            child,
+            last: 0,
+        };
+        let greeting = json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": { "name": name, "version": "1" },
+        });
+        let result = client.ask("initialize", &greeting);
+        let name = result["serverInfo"]["name"].as_str();
+        name.unwrap().clone_into(&mut client.server);
+        client.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client
+    }
+
+    fn say(&mut self, message: &Value) {
+        writeln!(self.stdin.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    /// Sends a request, and returns its result.
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.last += 1;
+        let id = self.last;
+        self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.stdout.read_line(&mut line).unwrap(), 0, "{method}");
+            let mut message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == json!(id) {
+                assert!(message["error"].is_null(), "{message}");
+                return message["result"].take();
+            }
+        }
+    }
+
+    /// Calls a tool, and returns its result.
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        let params = json!({ "name": tool, "arguments": arguments });
+        let result = self.ask("tools/call", &params);
+        assert_ne!(result["isError"], json!(true), "{result}");
+        result
+    }
+
+    /// Closes the pipe, and waits for the end of the program.
+    pub(crate) fn leave(mut self) {
+        drop(self.stdin.take());
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Client {
     fn drop(&mut self) {
         // The process may have ended.
         let _ = self.child.kill();

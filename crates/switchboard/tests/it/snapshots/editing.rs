@@ -148,6 +148,17 @@ fn servers(book: &mut Book, stage: &Stage) {
                 "Authorization=Bearer ${secret:plain}",
                 "--no-wait",
             ],
+            &[
+                "add",
+                "browser",
+                "--disabled",
+                "--",
+                "npx",
+                "-y",
+                "@playwright/mcp@latest",
+            ],
+            &["add", "git", "--disabled", "--", "git-mcp", "${project}"],
+            &["add", "typo", "--disabled", "--", "git-mcp", "${projct}"],
         ],
     );
     let keyed = [
@@ -191,6 +202,8 @@ fn servers(book: &mut Book, stage: &Stage) {
             &["restart", "missing"],
             &["restart", "echo", "--no-wait"],
             &["restart", "ehco"],
+            &["restart", "echo/x"],
+            &["restart", "echo/99"],
         ],
     );
     book.run(

@@ -6,6 +6,7 @@ use super::{
     rich::{LONG, LONG_TOOL, Rich},
     stage::Stage,
 };
+use crate::instances;
 
 pub(super) const FILES: &[&str] = &[
     "activity", "call", "clients", "console", "describe", "doctor", "list", "logs", "search",
@@ -37,6 +38,19 @@ fn record(book: &mut Book) {
     alone(book);
     empty(book);
     rich(book);
+    divided(book);
+}
+
+/// Clients have instances of their own.
+fn divided(book: &mut Book) {
+    book.scene("instances");
+    let stage = Stage::new(book.columns);
+    stage.write_config(&instances::config(&stage.place));
+    let _gateway = stage.gateway();
+    let _clients = instances::clients(&stage.place);
+    book.run("list", &stage, &[&["list"]]);
+    book.run("status", &stage, &[&["status"]]);
+    book.run("logs", &stage, &[&["logs", "own/x"], &["logs", "own/99"]]);
 }
 
 fn alone(book: &mut Book) {
@@ -85,6 +99,10 @@ fn alone(book: &mut Book) {
     stage.write_config("{\n  \"mcpServers\": {\n    \"files\": { \"comand\": \"npx\" }\n  }\n}\n");
     book.run("list", &stage, &[&["list"]]);
     book.run("doctor", &stage, &[&["doctor"]]);
+
+    book.scene("no gateway, and a server with a misspelt reference");
+    stage.write_config(&SERVERS.replace("/srv/notes", "${projct}"));
+    book.run("list", &stage, &[&["list"]]);
 }
 
 fn empty(book: &mut Book) {
