@@ -146,7 +146,7 @@ pub(crate) struct Start {
 /// A server that is ready to be connected to.
 enum Prepared {
     BuiltIn,
-    Remote(Remote),
+    Remote(Box<Remote>),
     Launch {
         /// Has the ladder of a server that has not responded yet.
         launch: Box<Launch>,
@@ -177,7 +177,7 @@ fn prepare(start: &Start) -> Result<Prepared, NotStarted> {
     };
     let launch = match resolved.transport {
         Transport::BuiltIn => return Ok(Prepared::BuiltIn),
-        Transport::Remote(remote) => return Ok(Prepared::Remote(remote)),
+        Transport::Remote(remote) => return Ok(Prepared::Remote(Box::new(remote))),
         Transport::Command(line) => {
             let dir = match line.directory(&deps.home) {
                 Some(dir) => dir,

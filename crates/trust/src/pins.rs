@@ -246,7 +246,7 @@ impl Pins {
                     definition: kept(definition),
                 }));
             }
-            keys.insert(key.into());
+            keys.insert(key);
         }
         if !keys.is_empty() {
             self.keep_within_limits();

@@ -152,10 +152,11 @@ impl Machine {
     ) -> Result<Action, Error> {
         let is_named = self.settings.metadata.is_some();
         let client = self.settings.client.as_ref();
-        let expected = match is_named {
+        let expected = if is_named {
             // The client's secret is for its own issuer.
-            true => client.and_then(|client| client.issuer.as_deref()),
-            false => Some(&*found.issuer),
+            client.and_then(|client| client.issuer.as_deref())
+        } else {
+            Some(&*found.issuer)
         };
         let read = ServerMetadata::read(response.body, expected);
         // Some sites answer every path with their home page.

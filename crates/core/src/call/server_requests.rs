@@ -92,10 +92,6 @@ async fn put(core: &Arc<Core>, asking: &Asking) -> Option<Result<Raw, ErrorObjec
         let route = core.config.load().approvals.route;
         Answerer::of(route, &asked.method, client_can, ruling)
     };
-    let refused = |exceeded| {
-        let asking = &core.approvals.question_limits;
-        asking.refuse(server, &asked.method, exceeded)
-    };
     let Located {
         owner,
         task,
@@ -110,7 +106,8 @@ async fn put(core: &Arc<Core>, asking: &Asking) -> Option<Result<Raw, ErrorObjec
     if let Some(call) = call {
         let counted = call.count().question(&core.config.load().approvals);
         if let Err(exceeded) = counted {
-            return Some(Err(refused(exceeded)));
+            let limits = &core.approvals.question_limits;
+            return Some(Err(limits.refuse(server, &asked.method, exceeded)));
         }
     }
     let asker = Asker {
