@@ -63,7 +63,7 @@ fn slack_needs_an_own_client_and_scopes() {
 }
 
 #[test]
-fn github_has_no_registration_and_says_nothing_of_pkce() {
+fn github_has_no_registration_and_hides_pkce() {
     let mut place = Place::new();
     without(&mut place, "registration_endpoint");
     let mut rig = Rig::at(place, settings());
@@ -155,7 +155,7 @@ fn notion_invalidates_a_refresh_token_at_its_use() {
 }
 
 #[test]
-fn linear_registers_the_method_and_scopes_it_is_told() {
+fn linear_registers_method_and_scopes() {
     let mut place = Place::new();
     place.challenge.scope = Some("read write".to_owned());
     place.server()["token_endpoint_auth_methods_supported"] =
@@ -263,7 +263,7 @@ fn google_needs_parameters_for_a_refresh_token() {
 }
 
 #[test]
-fn glean_and_datadog_issue_refresh_tokens_on_request_only() {
+fn glean_and_datadog_issue_refresh_tokens_on_request() {
     let mut rig = Rig::new(settings());
     rig.start().unwrap();
     let grants = &registration(&rig)["grant_types"];
