@@ -1,16 +1,19 @@
 //! No process is left behind, no matter what dies and how badly a server behaves.
 
+use std::{collections::BTreeSet, fs};
+
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use switchboard_test_support::{
-    Home, Serve, Tools, eager, fixture,
-    mcp::Client,
+    FOREVER_MS, Home, Serve, Tools, eager, fixture,
+    mcp::{Client, Outcome},
+    pipe::Pipe,
     processes::{self, Person},
     server, tools, until, with,
 };
 
 /// One server of each kind that could stay behind.
-fn the_lot(close_ms: u32, term_ms: u32) -> Value {
+fn the_lot(close_ms: u64, term_ms: u64) -> Value {
     let wrapped = |args: &str| json!({ "command": "sh", "args": ["-c", format!("'{}' {args}; true", fixture("mcp_fixture"))] });
     let stubborn = ["--ignore-eof", "--ignore-term"];
     let with_child = |child| server(&[&stubborn[..], &["--child", child]].concat());
@@ -33,32 +36,63 @@ fn the_lot(close_ms: u32, term_ms: u32) -> Value {
     servers.into_iter().map(entry).collect()
 }
 
-/// The same servers, each with a process of its own for every client.
-fn one_for_each_client(close_ms: u32, term_ms: u32) -> Value {
+/// The same servers, each with a process of its own for every client or project.
+fn one_for_each(share: &str, close_ms: u64, term_ms: u64) -> Value {
     let Value::Object(servers) = the_lot(close_ms, term_ms) else {
         unreachable!("the servers are an object");
     };
-    let own = json!({ "share": "client", "start": "lazy", "trust": "always" });
+    let own = json!({ "share": share, "start": "lazy", "trust": "always" });
     let entry = |(name, server)| (name, with(server, own.clone()));
     servers.into_iter().map(entry).collect()
 }
 
-/// Starts a gateway with three clients that have called all of these.
+/// Calls all of these servers, and returns the processes that answer.
+fn use_all(mut call: impl FnMut(&str) -> Outcome) -> Vec<String> {
+    let servers = the_lot(0, 0);
+    let names = servers.as_object().unwrap().keys();
+    names
+        .map(|name| call(&format!("{name}__pid")).unwrap())
+        .collect()
+}
+
+/// Starts a gateway with three clients, each in a project of its own, that have called all of these.
 fn with_three_clients(home: &Home) -> (Serve<'_>, [Client; 3]) {
     let serve = home.serve();
-    let clients = [(); 3].map(|()| {
-        let mut client = serve.client();
-        for name in one_for_each_client(0, 0).as_object().unwrap().keys() {
-            client.call(&format!("{name}__pid"), json!({})).unwrap();
-        }
+    let mut pids = BTreeSet::new();
+    let clients = ["one", "two", "three"].map(|project| {
+        fs::create_dir_all(home.path(project)).unwrap();
+        let address = format!("/mcp?project={}", home.text(project));
+        let mut client = Client::try_open_at(serve.http(), &address).unwrap();
+        pids.extend(use_all(|tool| client.call(tool, json!({}))));
         client
     });
+    assert_three_of_each(home, &pids);
+    (serve, clients)
+}
+
+/// Starts three clients on pipes that call all of these.
+fn three_pipes(home: &Home) -> [Pipe; 3] {
+    let mut pids = BTreeSet::new();
+    let pipes = [(); 3].map(|()| {
+        let mut pipe = Pipe::open(home);
+        pids.extend(use_all(|tool| {
+            let pid = until("it is known", || pipe.call(tool, json!({})).ok());
+            Ok(pid)
+        }));
+        pipe
+    });
+    assert_three_of_each(home, &pids);
+    pipes
+}
+
+#[track_caller]
+fn assert_three_of_each(home: &Home, pids: &BTreeSet<String>) {
     let people = home.people();
+    assert_eq!(pids.len(), 3 * 10, "{people:#?}");
     let guards = people.iter().filter(|person| person.is_guard()).count();
     // Others have fetched the lists.
     assert!(guards >= 3 * 10, "{people:#?}");
     assert!(people.len() - guards >= 3 * 17, "{people:#?}");
-    (serve, clients)
 }
 
 /// Starts a gateway with all of them, and waits until they are ready.
@@ -93,8 +127,27 @@ fn sigint_leaves_no_process() {
 
 #[test]
 fn second_sigint_leaves_no_process_without_waiting() {
-    let home = Home::new(the_lot(60_000, 60_000));
-    let mut serve = with_everyone(&home);
+    let home = patient_home(&the_lot(FOREVER_MS, FOREVER_MS));
+    let serve = with_everyone(&home);
+    interrupt_twice(&home, serve);
+}
+
+#[test]
+fn second_sigint_leaves_no_instance_without_waiting() {
+    let home = patient_home(&one_for_each("client", FOREVER_MS, FOREVER_MS));
+    let (serve, _clients) = with_three_clients(&home);
+    interrupt_twice(&home, serve);
+}
+
+/// A home whose gateway waits for its servers for as long as they take.
+fn patient_home(servers: &Value) -> Home {
+    let home = Home::new(json!({}));
+    let shutdown = json!({ "totalTimeoutMs": FOREVER_MS });
+    home.set_config(json!({ "mcpServers": servers, "shutdown": shutdown }));
+    home
+}
+
+fn interrupt_twice(home: &Home, mut serve: Serve<'_>) {
     serve.signal(Signal::INT);
     until("the first is understood", || {
         let people = home.people();
@@ -103,7 +156,7 @@ fn second_sigint_leaves_no_process_without_waiting() {
             .any(|person| person.words == fixture("mcp_fixture"));
         (!good).then_some(())
     });
-    assert!(home.people().len() > 5, "the others have a minute each");
+    assert!(home.people().len() > 5, "the others have hours");
     serve.signal(Signal::INT);
     assert!(serve.ended().success());
     home.assert_nobody("after the second SIGINT");
@@ -111,7 +164,7 @@ fn second_sigint_leaves_no_process_without_waiting() {
 
 #[test]
 fn sigkill_leaves_no_process() {
-    let home = Home::new(the_lot(60_000, 60_000));
+    let home = Home::new(the_lot(FOREVER_MS, FOREVER_MS));
     let mut serve = with_everyone(&home);
     serve.signal(Signal::KILL);
     serve.ended();
@@ -122,7 +175,7 @@ fn sigkill_leaves_no_process() {
 /// is known that makes the gateway panic.
 #[test]
 fn abort_leaves_no_process() {
-    let home = Home::new(the_lot(60_000, 60_000));
+    let home = Home::new(the_lot(FOREVER_MS, FOREVER_MS));
     let mut serve = with_everyone(&home);
     serve.signal(Signal::ABORT);
     serve.ended();
@@ -131,8 +184,8 @@ fn abort_leaves_no_process() {
 
 #[test]
 fn killed_stdio_gateway_leaves_no_process() {
-    let home = Home::new(the_lot(60_000, 60_000));
-    let mut pipe = switchboard_test_support::pipe::Pipe::open(&home);
+    let home = Home::new(the_lot(FOREVER_MS, FOREVER_MS));
+    let mut pipe = Pipe::open(&home);
     until("all are there", || {
         (home.people().len() == 27).then_some(())
     });
@@ -141,11 +194,42 @@ fn killed_stdio_gateway_leaves_no_process() {
 }
 
 #[test]
-fn instances_leave_no_process() {
+fn killed_stdio_gateway_leaves_no_instance() {
+    let home = Home::new(one_for_each("client", FOREVER_MS, FOREVER_MS));
+    // The first runs the gateway.
+    let [mut first, mut second, mut third] = three_pipes(&home);
+    let before = home.people();
+    first.kill();
+    until("the instances of all clients have ended", || {
+        before.iter().all(|old| !processes::is_alive(old.pid))
+    });
+    // The others continue with another gateway, and processes of their own.
+    for pipe in [&mut second, &mut third] {
+        until("it has a process again", || {
+            pipe.call("good__pid", json!({})).ok()
+        });
+    }
+    second.kill();
+    third.kill();
+    home.until_nobody("after SIGKILL of the others");
+}
+
+#[test]
+fn instances_of_clients_leave_no_process() {
+    assert_instances_end("client");
+}
+
+#[test]
+fn instances_of_projects_leave_no_process() {
+    assert_instances_end("project");
+}
+
+/// Ends a gateway with instances by each signal.
+fn assert_instances_end(share: &str) {
     for signal in [Signal::TERM, Signal::INT, Signal::KILL, Signal::ABORT] {
         let is_orderly = [Signal::TERM, Signal::INT].contains(&signal);
-        let wait_ms = if is_orderly { 200 } else { 60_000 };
-        let home = Home::new(one_for_each_client(wait_ms, wait_ms));
+        let wait_ms = if is_orderly { 200 } else { FOREVER_MS };
+        let home = Home::new(one_for_each(share, wait_ms, wait_ms));
         let (mut serve, _clients) = with_three_clients(&home);
         serve.signal(signal);
         let status = serve.ended();
@@ -160,7 +244,7 @@ fn instances_leave_no_process() {
 
 #[test]
 fn client_that_leaves_takes_its_processes_along() {
-    let home = Home::new(one_for_each_client(200, 200));
+    let home = Home::new(one_for_each("client", 200, 200));
     let (serve, [first, _second, _third]) = with_three_clients(&home);
     first.end();
     until("two clients have processes", || {
@@ -170,8 +254,26 @@ fn client_that_leaves_takes_its_processes_along() {
 }
 
 #[test]
+fn killed_client_takes_its_processes_along() {
+    let home = Home::new(one_for_each("client", 200, 200));
+    let serve = home.serve();
+    let [mut first, mut second, mut third] = three_pipes(&home);
+    let mut pids = || {
+        let pid = |pipe: &mut Pipe| pipe.call("good__pid", json!({})).unwrap();
+        [&mut second, &mut third].map(pid)
+    };
+    let before = pids();
+    first.kill();
+    until("two clients have processes", || {
+        home.people().len() == 2 * (10 + 17)
+    });
+    assert_eq!(pids(), before);
+    serve.stop();
+}
+
+#[test]
 fn next_start_sweeps_survivors() {
-    let home = Home::new(the_lot(60_000, 60_000));
+    let home = Home::new(the_lot(FOREVER_MS, FOREVER_MS));
     let serve = with_everyone(&home);
     let serve = sweep_after_crash(&home, serve);
     serve.until_all_ready();
@@ -181,7 +283,7 @@ fn next_start_sweeps_survivors() {
 
 #[test]
 fn next_start_sweeps_instances() {
-    let home = Home::new(one_for_each_client(60_000, 60_000));
+    let home = Home::new(one_for_each("client", FOREVER_MS, FOREVER_MS));
     let (serve, _clients) = with_three_clients(&home);
     drop(sweep_after_crash(&home, serve));
     home.until_nobody("after SIGKILL of the second gateway");
@@ -315,6 +417,36 @@ fn killed_guard_is_replaced_without_leaks() {
 }
 
 #[test]
+fn killed_guard_ends_its_instance_alone() {
+    let entry = server(&["--ignore-eof", "--ignore-term", "--child", "double"]);
+    let settings = json!({ "share": "client", "closeTimeoutMs": 200, "termTimeoutMs": 200 });
+    let home = Home::new(json!({ "a": with(entry, settings) }));
+    let serve = home.serve();
+    serve.until_known("a");
+    let mut clients = [(); 3].map(|()| serve.client());
+    let pid = |client: &mut Client| client.call("a__pid", json!({})).unwrap();
+    let before = clients.each_mut().map(pid);
+    let first = before[0].parse().unwrap();
+    let mark = &processes::environment(first)["SWITCHBOARD_CONTAINED"];
+    let tree = processes::with_variable(&format!("SWITCHBOARD_CONTAINED={mark}"));
+    assert!(tree.len() >= 3, "{tree:#?}");
+    let mut guards = tree.iter().filter(|person| person.is_guard());
+    processes::kill(guards.next().unwrap().pid);
+    assert_eq!(guards.next(), None, "it is the guard of one instance");
+    until("its instance has ended", || {
+        tree.iter().all(|old| !processes::is_alive(old.pid))
+    });
+    until("its client has another", || {
+        let pid = clients[0].call("a__pid", json!({}));
+        pid.is_ok_and(|pid| pid != before[0])
+    });
+    assert_eq!(clients.each_mut().map(pid)[1..], before[1..]);
+    // Three instances, each with a guard, a server and its grandchild.
+    until("nothing else is left", || home.people().len() == 3 * 3);
+    serve.stop();
+}
+
+#[test]
 fn long_running_gateway_leaks_nothing() {
     let home = Home::new(json!({ "a": server(&[]) }));
     let serve = home.serve();
@@ -325,7 +457,7 @@ fn long_running_gateway_leaks_nothing() {
     for _ in 0..5 {
         let mut other = serve.client();
         other.call("a__pid", json!({})).unwrap();
-        let mut pipe = switchboard_test_support::pipe::Pipe::open(&home);
+        let mut pipe = Pipe::open(&home);
         pipe.request("tools/list", json!({}));
         let restarted = serve
             .http()
