@@ -398,6 +398,65 @@ mod tests {
     }
 
     #[test]
+    fn every_stateful_name_splits_its_server() {
+        for stateful in STATEFUL {
+            let name = stateful.name;
+            let mut entries = vec![
+                format!(r#"{{"command": "npx", "args": ["-y", "{name}"]}}"#),
+                format!(r#"{{"command": "npx", "args": ["-y", "{name}@1.2.3"]}}"#),
+                format!(r#"{{"image": "{name}"}}"#),
+                format!(r#"{{"image": "{name}:latest"}}"#),
+            ];
+            if !name.contains('/') {
+                entries.push(format!(r#"{{"command": "{name}"}}"#));
+                entries.push(format!(r#"{{"command": "/usr/local/bin/{name}"}}"#));
+            }
+            for entry in entries {
+                let expected = (Sharing::Client, Because::KeepsState(*stateful));
+                assert_eq!(sharing(&entry), expected, "{entry}");
+            }
+            for other in [format!("{name}x"), format!("x{name}")] {
+                let entry = format!(r#"{{"command": "npx", "args": ["{other}"]}}"#);
+                let (_, because) = sharing(&entry);
+                assert_ne!(because, Because::KeepsState(*stateful), "{entry}");
+            }
+        }
+    }
+
+    /// The table in the guide has the names, the state that each keeps, and the date.
+    #[test]
+    fn guide_lists_exactly_the_stateful_names() {
+        let guide = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/guides/instances.md"
+        );
+        let guide = std::fs::read_to_string(guide).unwrap();
+        let (before, table) = guide
+            .split_once("| package, program or image | state |\n")
+            .unwrap();
+        let words: Vec<_> = before.split_whitespace().collect();
+        let date = format!("checked on {STATEFUL_CHECKED}:");
+        assert!(words.join(" ").ends_with(&date), "{date}");
+        let mut listed = Vec::new();
+        let rows = table.lines().skip(1).map(str::trim);
+        for row in rows.take_while(|row| row.starts_with('|')) {
+            let mut cells = row.trim_matches('|').split('|').map(str::trim);
+            let (names, state) = (cells.next().unwrap(), cells.next().unwrap());
+            for name in names.split(", ").map(|name| name.trim_matches('`')) {
+                let known = STATEFUL.iter().find(|known| known.name == name);
+                let keeps = known.map(|known| known.keeps);
+                let is_kept = keeps.is_some_and(|keeps| keeps.starts_with(state));
+                assert!(is_kept, "{name} keeps {state} in the guide, {keeps:?} here");
+                listed.push(name);
+            }
+        }
+        let mut known: Vec<_> = STATEFUL.iter().map(|known| known.name).collect();
+        known.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(listed, known);
+    }
+
+    #[test]
     fn stateful_packages_are_known_by_name() {
         for words in [
             r#""command": "npx", "args": ["-y", "@playwright/mcp@latest"]"#,
