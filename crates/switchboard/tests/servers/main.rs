@@ -2,7 +2,7 @@
 //! restart changes nothing, forty of them are listed at once, and clients do not see the state of others.
 //!
 //! `./test servers` installs them (`packages.txt`) and sets `SWITCHBOARD_TEST_SERVERS`; without it, the tests
-//! are skipped. A server that could not be installed is skipped by name.
+//! are skipped. A server that could not be installed is skipped by name, unless clients have instances of it.
 #![allow(
     clippy::expect_used,
     clippy::panic,

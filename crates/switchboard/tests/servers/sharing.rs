@@ -8,7 +8,7 @@ use switchboard_test_support::{tools::program, until};
 use crate::{
     client::Client,
     place::{Gateway, Place},
-    table::{Installed, installed},
+    table::{Installed, needed},
 };
 
 const CLIENTS: usize = 5;
@@ -20,7 +20,7 @@ const PROJECTS: [&str; CLIENTS] = ["shop", "blog", "site", "docs", "game"];
 
 #[test]
 fn browser_shows_each_client_its_own_page() {
-    let Some(server) = installed("playwright") else {
+    let Some(server) = needed("playwright") else {
         return;
     };
     let chromium = program("chromium");
@@ -59,7 +59,7 @@ fn browser_shows_each_client_its_own_page() {
             }));
         }
     }
-    report("states of a browser", mixed_up.len(), began);
+    report(ANSWERS, "states of a browser", mixed_up.len(), began);
     assert_eq!(mixed_up, []);
     let reason = "playwright-mcp keeps a browser with its pages in its process";
     group.assert_instances("playwright", "client", reason);
@@ -68,7 +68,7 @@ fn browser_shows_each_client_its_own_page() {
 
 #[test]
 fn thoughts_of_each_client_are_counted_separately() {
-    let Some(server) = installed("sequential-thinking") else {
+    let Some(server) = needed("sequential-thinking") else {
         return;
     };
     let place = Place::new();
@@ -76,7 +76,7 @@ fn thoughts_of_each_client_are_counted_separately() {
     let mut group = Group::meet(&place, ["here"; CLIENTS], THINK);
     let began = Instant::now();
     let mixed_up = think(&mut group);
-    report("counts of thoughts", mixed_up.len(), began);
+    report(ANSWERS, "counts of thoughts", mixed_up.len(), began);
     assert_eq!(mixed_up, []);
     let reason = "mcp-server-sequential-thinking keeps the thoughts so far in its process";
     group.assert_instances("thinking", "client", reason);
@@ -86,7 +86,7 @@ fn thoughts_of_each_client_are_counted_separately() {
 /// Shows that the test above can fail.
 #[test]
 fn thoughts_are_mixed_up_in_one_process() {
-    let Some(server) = installed("sequential-thinking") else {
+    let Some(server) = needed("sequential-thinking") else {
         return;
     };
     let place = Place::new();
@@ -96,7 +96,12 @@ fn thoughts_are_mixed_up_in_one_process() {
     let mut group = Group::meet(&place, ["here"; CLIENTS], THINK);
     let began = Instant::now();
     let mixed_up = think(&mut group);
-    report("counts of thoughts in one process", mixed_up.len(), began);
+    report(
+        ANSWERS,
+        "counts of thoughts in one process",
+        mixed_up.len(),
+        began,
+    );
     assert_ne!(mixed_up, []);
     group.leave();
 }
@@ -128,7 +133,7 @@ fn think(group: &mut Group<'_>) -> Vec<(usize, Value)> {
 #[test]
 fn git_works_in_the_repository_of_each_client() {
     const LOG: &str = "git__git_log";
-    let Some(server) = installed("git") else {
+    let Some(server) = needed("git") else {
         return;
     };
     let place = Place::new();
@@ -139,6 +144,7 @@ fn git_works_in_the_repository_of_each_client() {
         let arguments = json!({ "repo_path": root.join(project) });
         client.call(tool, &arguments).unwrap()
     };
+    let began = Instant::now();
     group.ask(|number, client| {
         let (own, other) = own_and_other(number);
         let log = text(&look(LOG, client, own));
@@ -148,6 +154,8 @@ fn git_works_in_the_repository_of_each_client() {
         assert!(status.contains(&format!("branch-of-{own}")), "{status}");
         assert_refused(&look(LOG, client, other), "outside the allowed repository");
     });
+    // Each has looked three times, and an answer about another repository fails the test.
+    report(3, "answers about repositories", 0, began);
     group.assert_instances("git", "project", "its entry contains ${project}");
     group.leave();
 }
@@ -155,7 +163,7 @@ fn git_works_in_the_repository_of_each_client() {
 #[test]
 fn files_of_other_projects_cannot_be_read() {
     const READ: &str = "filesystem__read_text_file";
-    let Some(server) = installed("filesystem") else {
+    let Some(server) = needed("filesystem") else {
         return;
     };
     let place = Place::new();
@@ -166,6 +174,7 @@ fn files_of_other_projects_cannot_be_read() {
         let arguments = json!({ "path": root.join(path) });
         client.call(tool, &arguments).unwrap()
     };
+    let began = Instant::now();
     group.ask(|number, client| {
         let (own, other) = own_and_other(number);
         let list = text(&look("filesystem__list_directory", client, own));
@@ -175,6 +184,7 @@ fn files_of_other_projects_cannot_be_read() {
         let foreign = look(READ, client, &format!("{other}/{other}.txt"));
         assert_refused(&foreign, "outside allowed directories");
     });
+    report(3, "answers about files", 0, began);
     group.assert_instances("filesystem", "project", "its entry contains ${project}");
     group.leave();
 }
@@ -202,8 +212,9 @@ fn assert_refused(result: &Value, why: &str) {
     assert!(result.to_string().contains(why), "{result}");
 }
 
-fn report(what: &str, mixed_up: usize, began: Instant) {
-    let checked = CLIENTS * ANSWERS;
+/// Prints what was checked, for the summary of `./test servers`.
+fn report(answers: usize, what: &str, mixed_up: usize, began: Instant) {
+    let checked = CLIENTS * answers;
     let took = began.elapsed();
     eprintln!(
         "checked: {checked} {what} for {CLIENTS} clients at once, {mixed_up} mixed up, in {took:.1?}"

@@ -73,6 +73,15 @@ pub(crate) fn installed(name: &str) -> Option<Installed> {
     Some(Installed { server, folder })
 }
 
+/// The same for a server that no run may skip.
+#[track_caller]
+pub(crate) fn needed(name: &str) -> Option<Installed> {
+    folder()?;
+    let server = installed(name);
+    assert!(server.is_some(), "this test needs {name}");
+    server
+}
+
 /// All installed servers; `None` if the tests are skipped.
 pub(crate) fn all_installed() -> Option<Vec<Installed>> {
     folder()?;
