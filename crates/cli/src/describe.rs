@@ -133,7 +133,12 @@ fn page(tool: &Tool) -> String {
         );
     }
     if let Some(overridden) = &tool.overridden {
-        let _ = write!(page, "\noverride\n{}", indented(&changes(tool, overridden)));
+        let changes = indented(&changes(tool, overridden));
+        let _ = write!(
+            page,
+            "\noverride\n{}",
+            print::fitted(&io::stdout(), &changes, 0, 2)
+        );
     }
     let _ = writeln!(page, "\nexample\n  {}", example(tool));
     page
@@ -145,8 +150,9 @@ fn changes(tool: &Tool, overridden: &Overridden) -> String {
     let mut lines = vec![format!("name at the server: {}", visible_line(&tool.tool))];
     if own("description") != tool.definition.member("description") {
         let own = own("description").and_then(|own| own.to_text());
-        let own = own.map_or_else(|| "none".to_owned(), |own| visible_line(own.trim()));
-        lines.push(format!("description at the server: {own}"));
+        let own = own.map_or_else(|| "none".to_owned(), |own| visible(own.trim()));
+        lines.push("description at the server:".to_owned());
+        lines.extend(own.lines().map(|line| format!("  {line}")));
     }
     if own("annotations") != tool.definition.member("annotations") {
         let own = own("annotations").map_or_else(|| "none".to_owned(), |own| own.to_string());

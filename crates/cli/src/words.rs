@@ -15,7 +15,13 @@ pub(super) fn notes(server: &Server) -> Vec<String> {
     let health = &server.health;
     let mut notes: Vec<_> = health.reason.iter().cloned().collect();
     notes.extend(server.failed_lists.iter().map(failed_list));
-    notes.extend(server.problems.first().cloned());
+    if let Some((first, others)) = server.problems.split_first() {
+        notes.push(first.clone());
+        if !others.is_empty() {
+            let more = count(others.len() as u64, "more problem", "more problems");
+            notes.push(format!("{more}: `switchboard doctor` lists all"));
+        }
+    }
     notes.extend(match (&health.action, &health.next_try) {
         (Some(action), Some(next)) => Some(format!("{action} (next attempt at {})", local(next))),
         (Some(action), None) => Some(action.clone()),

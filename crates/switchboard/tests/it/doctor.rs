@@ -465,3 +465,42 @@ fn patterns_of_profiles_that_match_nothing_are_named() {
         "did you mean `memory:delete_memory`?",
     );
 }
+
+#[test]
+fn overrides_of_missing_tools_are_named() {
+    let place = Place::new();
+    let overrides = json!({ "ecko": { "hidden": true }, "extra": { "name": "more" } });
+    let fixture = switchboard_test_support::fixture("mcp_fixture");
+    let server = json!({ "command": fixture, "trust": "always", "overrides": overrides });
+    let config =
+        json!({"listen": "127.0.0.1:0", "memory": {"enabled": false}, "mcpServers": {"a": server}});
+    place.write_config(&config.to_string());
+    let _gateway = Gateway::start(&place, &[]);
+    let change = |verb: &str| {
+        let done = place.run(&["call", &format!("a:{verb}_tool"), "name=extra"]);
+        assert_eq!(done.code, Some(0), "{done:?}");
+    };
+    let misspelled =
+        "the override of `ecko` has no effect: the server has no such tool; did you mean `echo`?";
+    let gone = "the override of `extra` has no effect: the server has no such tool";
+    let more = "1 more problem: `switchboard doctor` lists all";
+    let is_shown = |problem: &str| {
+        let list = place.run(&["list"]).out;
+        let words: Vec<_> = list.split_whitespace().collect();
+        words.join(" ").contains(problem)
+    };
+    // The server gets the tool and loses it again while it runs.
+    for (verb, count) in [("add", 1), ("remove", 2), ("add", 1)] {
+        change(verb);
+        until("the change is noticed", || {
+            findings(&place, "server:a").len() == count
+        });
+        let fix = "`overrides` in switchboard.json";
+        check(&place, "server:a", "warning", misspelled, fix);
+        assert!(is_shown(misspelled), "{verb}");
+        assert_eq!(is_shown(more), count == 2, "{verb}");
+        if count == 2 {
+            check(&place, "server:a", "warning", gone, fix);
+        }
+    }
+}

@@ -1,9 +1,12 @@
 //! Commands that show the state of things, without a gateway, with an empty one, and with servers in every
 //! state.
 
+use serde_json::json;
+use switchboard_test_support::until;
+
 use super::{
     golden::Book,
-    rich::{LONG, LONG_TOOL, Rich},
+    rich::{LONG, LONG_TOOL, Rich, offer},
     stage::Stage,
 };
 use crate::instances;
@@ -39,6 +42,7 @@ fn record(book: &mut Book) {
     empty(book);
     rich(book);
     divided(book);
+    overridden(book);
 }
 
 /// Clients have instances of their own.
@@ -198,6 +202,45 @@ fn rich(book: &mut Book) {
         ],
     );
     look_back(book, stage);
+}
+
+/// A tool as its owner has changed it, and overrides of missing tools.
+fn overridden(book: &mut Book) {
+    book.scene("a server with overrides");
+    let stage = Stage::new(book.columns);
+    offer(&stage, false);
+    let [command, args @ ..] = stage.place.shifty("files.json");
+    let read_file = json!({
+        "name": "read_note",
+        "description": "Reads one of your notes.\nFails for drawings.",
+        "annotations": { "readOnlyHint": true },
+        "arguments": { "encoding": { "value": "utf-8" }, "first": { "hidden": true } },
+    });
+    let missing = json!({ "hidden": true });
+    let overrides = json!({ "read_file": read_file, "raed_file": missing, "gone": missing });
+    let server = json!({
+        "command": command, "args": args, "start": "eager", "overrides": overrides,
+    });
+    let config = json!({
+        "listen": "127.0.0.1:0", "memory": { "enabled": false },
+        "mcpServers": { "files": server },
+    });
+    stage.write_config(&config.to_string());
+    let _gateway = stage.gateway();
+    until("the tools are known", || {
+        stage.json(&["list", "--json"])["servers"][0]["state"] == "ready"
+    });
+    book.run("list", &stage, &[&["list"]]);
+    book.run("tools", &stage, &[&["tools", "files"]]);
+    book.run(
+        "describe",
+        &stage,
+        &[
+            &["describe", "files:read_note"],
+            &["describe", "files:read_file"],
+        ],
+    );
+    book.run("doctor", &stage, &[&["doctor"]]);
 }
 
 fn look_back(book: &mut Book, stage: &Stage) {

@@ -86,7 +86,7 @@ fn write_config(stage: &Stage) {
 }
 
 /// The tools of all servers; some of them change later.
-fn offer(stage: &Stage, later: bool) {
+pub(super) fn offer(stage: &Stage, later: bool) {
     let tool = |name: &str, about: &str, properties: Value, required: &[&str]| {
         let schema = json!({"type": "object", "properties": properties, "required": required});
         json!({"name": name, "description": about, "inputSchema": schema})
