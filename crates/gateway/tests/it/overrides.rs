@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     api_rig::Rig,
-    mcp_rig::{LIST_CHANGED, Pipe, REVISIONS, direct, search, server, under},
+    mcp_rig::{LIST_CHANGED, Pipe, REVISIONS, direct, search, server, under, until},
     people::PENDING,
     stage_rig::{Stage, tool},
 };
@@ -467,6 +467,160 @@ async fn held_tool_with_a_taken_name_is_reported() {
         let mut pipe = Pipe::open(&rig, endpoint).await;
         let refusal = pipe.refusal(name, json!({})).await;
         assert!(refusal.contains("`hub:b` is held"), "{refusal}");
+    }
+    rig.stop().await;
+}
+
+/// An override of every field that it can replace.
+fn all_fields() -> Value {
+    json!({ "create": {
+        "name": "new_issue",
+        "description": "Opens a ticket.",
+        "annotations": { "readOnlyHint": false, "destructiveHint": false },
+        "arguments": { "repo": { "value": "acme/app" } },
+    } })
+}
+
+/// A definition of the server is pinned as the server sends it, also where agents see something else.
+#[tokio::test]
+async fn change_behind_an_override_is_held() {
+    let mut about = create();
+    about["description"] = json!("Creates an issue, and mails it.");
+    let mut hints = create();
+    hints["annotations"] = json!({ "destructiveHint": true });
+    let mut argument = create();
+    argument["inputSchema"]["properties"]["repo"]["description"] = json!("Any repository.");
+    for (what, changed) in [
+        ("description", about),
+        ("annotations", hints),
+        ("argument", argument),
+    ] {
+        let stage = Stage::new(&[create(), tool("read", "Reads.")]);
+        let rig = Rig::configured(config(&stage, &all_fields())).await;
+        rig.until_tools("hub", 2).await;
+        let mut pipe = Pipe::open(&rig, direct()).await;
+        let before = pipe.result("tools/list", json!({})).await;
+        stage
+            .change_tools(&[changed.clone(), tool("read", "Reads.")])
+            .await;
+        let held = rig.until_held("hub", "create").await;
+        assert_eq!(held["why"], "changed", "{what}: {held}");
+        assert_eq!(held["definition"], changed, "{what}");
+        assert_eq!(held["approved"], create(), "{what}");
+        pipe.until_told(LIST_CHANGED).await;
+        assert_eq!(of_hub(pipe.tools().await), ["hub__read"], "{what}");
+        let call = json!({ "title": "x" });
+        let refusal = pipe.refusal("hub__new_issue", call.clone()).await;
+        assert!(refusal.contains("`hub:new_issue` is held"), "{refusal}");
+        assert!(stage.calls_of("create").is_empty(), "{what}");
+        let approve = json!({ "tool": "create", "fingerprint": held["fingerprint"] });
+        let answer = rig.post("/api/v1/trust/hub/approve", &approve).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        // The override hides the change from agents.
+        let after = pipe.result("tools/list", json!({})).await;
+        assert_eq!(before, after, "{what}");
+        pipe.call("hub__new_issue", call).await;
+        assert_eq!(stage.calls_of("create").len(), 1, "{what}");
+        rig.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn edit_of_an_override_keeps_the_pins() {
+    let stage = Stage::new(&[create(), tool("read", "Reads.")]);
+    let with_trust = |overrides: &Value| {
+        let mut config = config(&stage, overrides);
+        config["mcpServers"]["hub"]["trust"] = json!("ask");
+        config
+    };
+    let rig = Rig::configured(with_trust(&json!({}))).await;
+    rig.until_held("hub", "create").await;
+    let answer = rig.post("/api/v1/trust/hub/approve", &json!({})).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    rig.until_tools("hub", 2).await;
+    let lists = || {
+        let asked = stage.asked();
+        let lists = asked.iter().filter(|line| line.starts_with("tools/list"));
+        lists.count()
+    };
+    let approved = rig.trust("hub").await["approved"].clone();
+    let mut all = all_fields();
+    let create = all["create"].as_object_mut().unwrap();
+    let mut edits = vec![json!({})];
+    for field in ["name", "description", "annotations", "arguments"] {
+        edits.push(json!({ "create": create }));
+        create.remove(field);
+    }
+    edits.push(json!({ "create": { "hidden": true } }));
+    edits.push(json!({}));
+    for edit in edits {
+        rig.reconfigure(&with_trust(&edit)).await;
+        let is_hidden = edit["create"]["hidden"] == true;
+        rig.until_tools("hub", if is_hidden { 1 } else { 2 }).await;
+        // The server is asked for its list and judged again.
+        let before = lists();
+        stage.tell_changed().await;
+        until("the list is read", async || lists() > before).await;
+        let name = edit["create"]["name"].as_str().unwrap_or("create");
+        let mut pipe = Pipe::open(&rig, server("hub")).await;
+        let shown = if is_hidden { "read" } else { name };
+        pipe.call(shown, json!({ "title": "x" })).await;
+        let trust = rig.trust("hub").await;
+        assert_eq!(trust["held"], json!([]), "{edit}: {trust}");
+        assert_eq!(trust["approved"], approved, "{edit}: {trust}");
+    }
+    let requests = rig.get("/api/v1/approvals?status=pending").await.json();
+    assert_eq!(requests["approvals"], json!([]));
+    rig.stop().await;
+}
+
+/// Two entries for the same kind of server offer the same tool, each with its account.
+#[tokio::test]
+async fn each_entry_calls_with_its_own_account() {
+    let entry = |stage: &Stage, name: &str, account: &str| {
+        let create = json!({ "name": name, "arguments": { "repo": { "value": account } } });
+        stage.entry_with(&json!({ "trust": "always", "overrides": { "create": create } }))
+    };
+    let accounts = [
+        ("home", "note", "ada/notes"),
+        ("work", "ticket", "acme/app"),
+    ];
+    let stages = [stage(), stage()];
+    let servers = accounts.iter().zip(&stages);
+    let servers = servers.map(|((server, name, account), stage)| {
+        ((*server).to_owned(), entry(stage, name, account))
+    });
+    let servers: serde_json::Map<_, _> = servers.collect();
+    let rig = Rig::with(servers.into()).await;
+    for (server, ..) in accounts {
+        rig.until_tools(server, 3).await;
+    }
+    for revision in REVISIONS {
+        let mut all = Pipe::open_as(&rig, direct(), revision).await;
+        let mut menu = Pipe::open_as(&rig, search(), revision).await;
+        for (entry, name, _) in accounts {
+            let title = json!({ "title": revision });
+            all.call(&format!("{entry}__{name}"), title.clone()).await;
+            menu.call_found(&format!("{entry}:{name}"), title.clone())
+                .await;
+            let mut one = Pipe::open_as(&rig, server(entry), revision).await;
+            one.call(name, title).await;
+        }
+        // Neither has the name, or the account, of the other.
+        for name in ["home__ticket", "work__note", "home__create", "work__create"] {
+            let refusal = all.refusal(name, json!({ "title": "x" })).await;
+            assert!(refusal.contains("there is no tool"), "{name}: {refusal}");
+        }
+        let call = json!({ "title": "x", "repo": "acme/app" });
+        let refusal = all.refusal("home__note", call).await;
+        assert!(refusal.contains("is not an argument"), "{refusal}");
+    }
+    for ((_, _, account), stage) in accounts.iter().zip(&stages) {
+        let calls = stage.calls_of("create");
+        assert_eq!(calls.len(), 3 * REVISIONS.len(), "{account}");
+        for call in calls {
+            assert_eq!(call["arguments"]["repo"], *account, "{call}");
+        }
     }
     rig.stop().await;
 }
