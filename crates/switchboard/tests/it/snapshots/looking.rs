@@ -228,7 +228,7 @@ fn overridden(book: &mut Book) {
     stage.write_config(&config.to_string());
     let _gateway = stage.gateway();
     until("the tools are known", || {
-        stage.json(&["list", "--json"])["servers"][0]["state"] == "ready"
+        stage.json(&["list", "--json"])["servers"][0]["tools"] == 3
     });
     book.run("list", &stage, &[&["list"]]);
     book.run("tools", &stage, &[&["tools", "files"]]);
