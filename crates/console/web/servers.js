@@ -1,4 +1,4 @@
-// Servers: the list, and the actions on a server.
+// Servers: the list with their instances, and the actions on a server or an instance.
 
 import { get, path, post, query } from "./api.js";
 import { button, fill, h, heading, keyed, prose, say } from "./dom.js";
@@ -7,10 +7,10 @@ import { mark } from "./marks.js";
 import { confirm, notice } from "./notices.js";
 import { openServer } from "./server.js";
 import { on, state, takeServer } from "./store.js";
-import { agoTime, failedLists, number, plural, serverCount } from "./words.js";
+import { agoTime, callers, failedLists, instanceName, load, number, plural, serverCount } from "./words.js";
 
-export function open([name]) {
-  return name ? openServer(name) : openList();
+export function open([name, instance]) {
+  return name ? openServer(name, instance) : openList();
 }
 
 function openList() {
@@ -27,7 +27,9 @@ function openList() {
     say(count, serverCount(servers));
     table.hidden = servers.length === 0;
     start.draw(servers);
-    keyed(body, servers, (server) => server.name, (server) => drawRow(h("tr"), server), drawRow);
+    const rows = servers.flatMap((server) => [[server], ...(server.instances ?? []).map((instance) => [server, instance])]);
+    // A name of a server has no slash.
+    keyed(body, rows, ([server, instance]) => (instance ? instanceName(server, instance) : server.name), (row) => drawRow(h("tr"), row), drawRow);
   }
 
   draw();
@@ -35,22 +37,51 @@ function openList() {
   return { title: () => "Servers", node: h("div", { class: "page" }, heading("Servers", count), start.node, table), close: off };
 }
 
-function drawRow(row, server) {
-  const shown = JSON.stringify(server);
+function drawRow(row, [server, instance]) {
+  const shown = JSON.stringify(instance ?? server);
   if (row.dataset.shown === shown) return row;
   row.dataset.shown = shown;
   const focused = row.contains(document.activeElement) ? document.activeElement.dataset.key ?? "name" : null;
-  fill(row,
-    h("th", { scope: "row" }, h("a", { class: "row", "data-key": "name", href: `#servers/${encodeURIComponent(server.name)}` }, server.name),
-      h("div", { class: "target" }, server.target)),
-    h("td", { "data-label": "State" }, mark(server.state), h("span", { class: "muted since" }, " ", agoTime(server.since)), server.reason ? h("p", { class: "reason" }, prose(server.reason)) : null,
-      failedLists(server).map((text) => h("p", { class: "reason" }, prose(text)))),
-    cell("Tools", number(server.tools)), cell("Calls", number(server.calls)),
-    h("td", { class: "number", "data-label": "Errors", "data-tone": server.errors ? "bad" : null }, number(server.errors)),
-    cell("In flight", server.queued ? `${server.inFlight} + ${server.queued} queued` : number(server.inFlight)),
-    h("td", { class: "actions", "data-label": "Actions" }, actions(server)));
+  row.className = instance ? "instance" : "";
+  fill(row, instance ? instanceCells(server, instance) : cells(server));
   if (focused) row.querySelector(`[data-key="${focused}"]`)?.focus();
   return row;
+}
+
+function cells(server) {
+  return [
+    h("th", { scope: "row" }, h("a", { class: "row", "data-key": "name", href: `#servers/${encodeURIComponent(server.name)}` }, server.name),
+      h("div", { class: "target" }, server.target)),
+    stateCell(server, failedLists(server).map((text) => h("p", { class: "reason" }, prose(text)))),
+    cell("Tools", number(server.tools)), cell("Calls", number(server.calls)),
+    h("td", { class: "number", "data-label": "Errors", "data-tone": server.errors ? "bad" : null }, number(server.errors)),
+    cell("In flight", load(server)),
+    h("td", { class: "actions", "data-label": "Actions" }, actions(server)),
+  ];
+}
+
+// The row below its server. Tools and counters belong to the server.
+function instanceCells(server, instance) {
+  return [
+    h("th", { scope: "row" }, h("a", { class: "row", "data-key": "name", href: instanceHref(server, instance) }, instanceName(server, instance)),
+      h("div", { class: "callers" }, callers(instance))),
+    stateCell(instance), h("td", { colspan: 3 }), cell("In flight", load(instance)),
+    h("td", { class: "actions", "data-label": "Actions" }, restartOf(server, instance)),
+  ];
+}
+
+export function stateCell({ state: name, since, reason }, ...more) {
+  return h("td", { "data-label": "State" }, mark(name), h("span", { class: "muted since" }, " ", agoTime(since)), reason ? h("p", { class: "reason" }, prose(reason)) : null, more);
+}
+
+// The page of the server with the log of the instance.
+export function instanceHref(server, instance) {
+  return `#servers/${encodeURIComponent(server.name)}/${instance.number}`;
+}
+
+export function restartOf(server, instance) {
+  const name = instanceName(server, instance);
+  return button("Restart", () => act(server, "restart", instance), { "data-key": `Restart ${instance.number}`, class: "small", "aria-label": `Restart ${name}` });
 }
 
 function cell(label, text) {
@@ -104,19 +135,21 @@ async function signIn(name) {
 
 const DONE = { __proto__: null, restart: "is restarting", enable: "is enabled", disable: "is disabled" };
 
-async function act(server, verb) {
-  if (verb === "disable" || (verb === "restart" && server.inFlight > 0)) {
+async function act(server, verb, instance) {
+  const name = instance ? instanceName(server, instance) : server.name;
+  const { inFlight } = instance ?? server;
+  if (verb === "disable" || (verb === "restart" && inFlight > 0)) {
     const agreed = await confirm({
-      title: verb === "disable" ? `Disable ${server.name}?` : `Restart ${server.name}?`,
-      text: verb === "disable" ? "Agents can no longer call its tools. This changes the configuration; you can enable the server again here." : `${plural(server.inFlight, "call")} in flight will be lost.`,
+      title: verb === "disable" ? `Disable ${name}?` : `Restart ${name}?`,
+      text: verb === "disable" ? "Agents can no longer call its tools. This changes the configuration; you can enable the server again here." : `${plural(inFlight, "call")} in flight will be lost.`,
       yes: verb === "disable" ? "Disable" : "Restart",
       danger: true,
     });
     if (!agreed) return;
   }
   try {
-    takeServer(await post(path("servers", server.name, verb)));
-    notice(`${server.name} ${DONE[verb]}.`, "good");
+    takeServer(await post(query(path("servers", server.name, verb), { instance: instance?.number })));
+    notice(`${name} ${DONE[verb]}.`, "good");
   } catch (error) {
     notice(error.message, "bad");
   }

@@ -81,7 +81,7 @@ export async function reload() {
     return;
   }
   clearTimeout(again);
-  reloading = Promise.allSettled([get(path("status")).then(setStatus), readOpen(), state.callsLoaded ? newCalls() : null]);
+  reloading = Promise.allSettled([refreshStatus(), readOpen(), state.callsLoaded ? newCalls() : null]);
   await reloading;
   reloading = null;
   if (!stop) return;
@@ -216,9 +216,23 @@ function setStatus(status) {
   tell("status");
 }
 
-// Reads the status again. Events report servers, approvals and calls, but not clients and parts of the gateway.
-export async function refreshStatus() {
-  setStatus(await get(path("status")));
+let reading = null;
+let readAfter = null;
+
+// Reads the status again. Events report servers, approvals and calls, but not clients and parts of the gateway. Calls
+// while it is being read cause one more read, so that the last status is never older than the last event.
+export function refreshStatus() {
+  if (reading) {
+    readAfter ??= reading.catch(() => {}).then(() => {
+      readAfter = null;
+      return refreshStatus();
+    });
+    return readAfter;
+  }
+  reading = get(path("status")).then(setStatus).finally(() => {
+    reading = null;
+  });
+  return reading;
 }
 
 export function takeServer(server) {
@@ -251,14 +265,18 @@ async function newCalls() {
 
 let readingCalls = null;
 function callsHappened(data) {
+  let wasBusy = false;
   for (const [name, numbers] of Object.entries(data.servers ?? {})) {
     const server = state.status?.servers.find((other) => other.name === name);
     if (server) {
       server.calls = numbers.calls ?? server.calls;
       server.errors = numbers.errors ?? server.errors;
+      wasBusy ||= server.inFlight + server.queued > 0;
     }
   }
   tell("status");
+  // The event does not say which calls are still in flight.
+  if (wasBusy) refreshStatus().catch(() => {});
   if (!state.callsLoaded || readingCalls) return;
   readingCalls = newCalls().catch(() => {}).finally(() => {
     readingCalls = null;
@@ -291,17 +309,9 @@ function happened(kind, data) {
   if (kind.startsWith("approval.")) {
     if (data.approval) takeApproval(data.approval, kind);
     if (data.approval?.kind === "trust") tell("trust");
-  } else if (kind === "server.state") {
-    const server = state.status?.servers.find((other) => other.name === data.name);
-    if (server) {
-      for (const name of ["reason", "action", "nextTry"]) delete server[name];
-      Object.assign(server, data.health);
-      tell("status");
-      // The number of its tools is known once it is ready.
-      if (data.health?.state === "ready") refreshStatus().catch(() => {});
-    } else {
-      refreshStatus().catch(() => {});
-    }
+  } else if (kind === "server.state" || kind === "server.instance") {
+    // Each is about one instance, and the state of a server is that of all of them.
+    refreshStatus().catch(() => {});
   } else if (kind.startsWith("config.")) {
     refreshStatus().catch(() => {});
     tell("config", kind);

@@ -42,6 +42,21 @@ export function failedLists(server) {
   return (server.failedLists ?? []).map(({ list, reason }) => `${list} failed: ${reason}`);
 }
 
+// "browser/2", as on the command line.
+export function instanceName(server, instance) {
+  return `${server.name}/${instance.number}`;
+}
+
+// The callers of an instance: "claude-code in /src/shop". The client chooses its name.
+export function callers({ client, project }) {
+  return [client ? h("span", null, client) : null, client && project ? " " : null, project ? `in ${project}` : null];
+}
+
+// "2 + 1 queued": the calls of a server, or of an instance.
+export function load({ inFlight, queued }) {
+  return queued ? `${number(inFlight)} + ${number(queued)} queued` : number(inFlight);
+}
+
 export function number(value) {
   return Number.isFinite(value) ? NUMBER.format(value) : "–";
 }

@@ -23,11 +23,16 @@ impl Client {
         Self::try_open_at(http, "/mcp").unwrap()
     }
 
-    pub fn try_open_at(mut http: Http, path: &str) -> io::Result<Self> {
+    pub fn try_open_at(http: Http, path: &str) -> io::Result<Self> {
+        Self::try_open_as(http, path, "e2e")
+    }
+
+    /// Opens a session as a client with this name.
+    pub fn try_open_as(mut http: Http, path: &str, name: &str) -> io::Result<Self> {
         let params = json!({
             "protocolVersion": "2025-06-18",
             "capabilities": {},
-            "clientInfo": { "name": "e2e", "version": "1.0" },
+            "clientInfo": { "name": name, "version": "1.0" },
         });
         let body = request(&json!(0), "initialize", params);
         http.send("POST", path, &[], body.as_bytes())?;

@@ -15,6 +15,16 @@ use crate::{
     stage_rig::{Stage, tool},
 };
 
+/// The number of instances in the metrics.
+async fn counted(rig: &Rig, server: &str) -> String {
+    let metrics = rig.get("/metrics").await.body;
+    let name = format!("switchboard_instances{{server=\"{server}\"}} ");
+    let value = metrics.lines().find_map(|line| line.strip_prefix(&name));
+    value
+        .unwrap_or_else(|| panic!("{name} in\n{metrics}"))
+        .to_owned()
+}
+
 #[tokio::test]
 async fn each_client_has_its_own_process() {
     let rig = rig(mirror(json!({ "share": "client" }))).await;
@@ -41,9 +51,12 @@ async fn each_client_has_its_own_process() {
             .iter()
             .all(|one| one["client"] == "it" && one["state"] == "ready")
     );
+    assert_eq!(counted(&rig, "s").await, "3");
+    assert_eq!(counted(&rig, "other").await, "0");
     // A client that leaves takes its process along, and no other.
     drop(clients.remove(1));
     until_instances(&rig, 2).await;
+    assert_eq!(counted(&rig, "s").await, "2");
     until("its process has ended", async || !is_alive(pids[1])).await;
     assert!(is_alive(pids[0]) && is_alive(pids[2]));
     rig.stop().await;

@@ -18,6 +18,7 @@ mod browser;
 mod hostile;
 mod http;
 mod impostor;
+mod instances;
 mod journey;
 mod memory;
 mod pages;

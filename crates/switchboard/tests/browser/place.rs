@@ -10,7 +10,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use switchboard_test_support::until;
+use switchboard_test_support::{http::Http, mcp::Client, until};
 use tempfile::TempDir;
 
 use crate::{
@@ -199,6 +199,13 @@ impl Place {
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
         self.ask("POST", path, Some(body))
+    }
+
+    /// Opens a session of an MCP client with this name, which works in this directory.
+    pub(crate) fn client_in(&self, name: &str, project: &Path) -> Client {
+        let path = format!("/mcp/direct?project={}", project.display());
+        let http = Http::connect(self.address.parse().unwrap(), &self.token);
+        Client::try_open_as(http, &path, name).unwrap()
     }
 
     /// Calls a tool over MCP as a client with this name, without waiting. The result is null if the gateway
