@@ -14,7 +14,7 @@ use switchboard_base::caller::Realm;
 use switchboard_catalog::Kind;
 use switchboard_client::{CacheHints, Raw};
 
-use crate::subscriptions::covers;
+use crate::{clock, subscriptions::covers};
 
 /// The freshness of the lists of one server.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl Freshness {
     /// Records that a list was fetched, with these hints.
     pub(crate) fn set(&self, kind: Kind, hints: Option<CacheHints>) {
         let fresh = hints.map(|hints| Fresh {
-            at: Instant::now(),
+            at: clock::now(),
             hints,
         });
         self.0.lock()[kind as usize] = fresh;
@@ -51,12 +51,16 @@ impl Fresh {
     /// the list.
     pub(crate) fn is_over(&self, told: bool) -> bool {
         let ttl = self.hints.ttl;
-        !(told && ttl.is_zero()) && self.at.elapsed() > ttl.max(LEAST)
+        !(told && ttl.is_zero()) && self.age() > ttl.max(LEAST)
+    }
+
+    fn age(&self) -> Duration {
+        clock::now().saturating_duration_since(self.at)
     }
 
     /// The remaining lifetime and scope to give to a client now.
     pub fn hints(&self) -> (Duration, bool) {
-        let left = self.hints.ttl.saturating_sub(self.at.elapsed());
+        let left = self.hints.ttl.saturating_sub(self.age());
         (left, self.hints.public)
     }
 }
@@ -97,7 +101,7 @@ impl Reads {
         if entries.by_key.is_empty() {
             return None;
         }
-        let now = Instant::now();
+        let now = clock::now();
         [None, Some(realm)].into_iter().find_map(|realm| {
             let read = entries.by_key.get(&Key {
                 server: Arc::clone(server),
@@ -130,7 +134,7 @@ impl Reads {
         let Some(hints) = CacheHints::of(result).filter(|hints| !hints.ttl.is_zero()) else {
             return;
         };
-        let now = Instant::now();
+        let now = clock::now();
         let mut entries = self.0.lock();
         if self.generation() != generation {
             return;

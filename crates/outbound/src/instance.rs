@@ -45,6 +45,7 @@ use self::{
     task::Task,
 };
 use crate::{
+    clock,
     deps::Deps,
     discovery::{Learnt, Lists},
     instances::{InUse, Key},
@@ -448,7 +449,7 @@ impl Instance {
         let _waits = Waits(self);
         self.wake.notify_one();
         let mut wait = Wait {
-            retry_by: until.min(Instant::now() + self.deps.wait()),
+            retry_by: until.min(clock::now() + self.deps.wait()),
             started: false,
         };
         let mut health = self.health.subscribe();
@@ -554,7 +555,7 @@ impl Instance {
             ServerState::Stopping => Some(self.not_connected()),
             ServerState::Retrying if wait.started => Some(failed()),
             ServerState::Retrying
-                if next_try.is_some_and(|next| Instant::now() + next > wait.retry_by) =>
+                if next_try.is_some_and(|next| clock::now() + next > wait.retry_by) =>
             {
                 Some(self.initializing())
             }

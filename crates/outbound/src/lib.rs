@@ -3,6 +3,7 @@
 pub mod builtin;
 pub mod cache;
 mod changes;
+mod clock;
 pub mod deps;
 pub mod discovery;
 mod fair_queue;

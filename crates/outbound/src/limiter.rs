@@ -11,7 +11,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::fair_queue::FairQueue;
+use crate::{clock, fair_queue::FairQueue};
 
 /// The concurrency limit of one server.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Limiter {
                 taken: 0,
                 queue: FairQueue::new(),
                 uses: 0,
-                last_used: Instant::now(),
+                last_used: clock::now(),
             }),
         })
     }
@@ -123,7 +123,7 @@ impl Drop for Permit {
         let mut inner = self.0.inner.lock();
         inner.taken -= 1;
         if inner.taken == 0 {
-            inner.last_used = Instant::now();
+            inner.last_used = clock::now();
         }
         inner.hand_on();
     }

@@ -11,7 +11,7 @@ use std::{
         mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread,
-    time::{Instant, SystemTime},
+    time::SystemTime,
 };
 
 use parking_lot::Mutex;
@@ -19,7 +19,7 @@ use switchboard_base::{log_marks::mark_of, scrub, time};
 use switchboard_config::Home;
 use switchboard_wire::visible;
 
-use crate::stderr::Quota;
+use crate::{clock, stderr::Quota};
 
 /// The length at which a file is rotated to `NAME.log.1`, and the previous one to `NAME.log.2`.
 pub(crate) const FILE_BYTES: u64 = 5 * 1024 * 1024;
@@ -65,7 +65,7 @@ impl Logs {
         let (server, _) = parts(id);
         let mut quotas = self.quotas.lock();
         if quotas.len() >= QUOTAS_KEPT {
-            let now = Instant::now();
+            let now = clock::now();
             quotas.retain(|_, quota| {
                 let unused = quota.lock().is_unused(now);
                 Arc::strong_count(quota) > 1 || !unused
@@ -101,7 +101,7 @@ impl Logs {
     pub(crate) fn remark(&self, id: &Arc<str>, line: &str) {
         let quota = self.quota(id);
         let mut quota = quota.lock();
-        if quota.take_line(Instant::now(), line.len()) {
+        if quota.take_line(clock::now(), line.len()) {
             self.note(id, line);
         }
     }

@@ -17,7 +17,7 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -34,6 +34,8 @@ use tokio::{
     sync::{Notify, oneshot},
     time::timeout_at,
 };
+
+use crate::clock;
 
 /// A question of a server, and the receiver of its answer.
 #[derive(Debug)]
@@ -349,7 +351,7 @@ impl Questions {
     /// and across principals even an answer proves nothing: while calls of several principals are in flight, a
     /// question is put to none of them. Once the owner has used the server, it is put to no other principal.
     async fn owner(&self, candidates: &[(u64, Arc<Open>)]) -> Owner {
-        let until = Instant::now() + AMBIGUOUS;
+        let until = clock::now() + AMBIGUOUS;
         let mut principals = candidates
             .iter()
             .map(|(_, call)| call.caller.realm.principal);
@@ -386,7 +388,7 @@ impl Questions {
     /// The call that is about this task, if there is one. The server may ask before the gateway knows which
     /// task a call has become.
     async fn owner_of(&self, task: &str) -> Owner {
-        let until = Instant::now() + AMBIGUOUS;
+        let until = clock::now() + AMBIGUOUS;
         loop {
             let changed = self.changed.notified();
             let mut changed = std::pin::pin!(changed);

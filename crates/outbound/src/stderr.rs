@@ -19,7 +19,10 @@ use tokio::{
     time::{sleep, timeout_at},
 };
 
-use crate::logs::{LINE_BYTES, Logs};
+use crate::{
+    clock,
+    logs::{LINE_BYTES, Logs},
+};
 
 /// The most bytes that a server may add to its log at once.
 const BURST: u64 = 256 * 1024;
@@ -293,7 +296,7 @@ pub(crate) async fn listen(
             Some(Ok(read)) if read > 0 => (lines.filled(read), false),
             Some(_) => (lines.filled, true),
         };
-        let now = Instant::now();
+        let now = clock::now();
         let dropped = keep(
             &lines.buffer[..complete],
             now,

@@ -19,7 +19,7 @@ use switchboard_client::{Era, Revision};
 use switchboard_config::Transport;
 
 use super::{Instance, Known};
-use crate::live::Live;
+use crate::{clock, live::Live};
 
 /// The eras that a server does not support, and the era that the first waiting call prefers.
 #[derive(Debug, Default)]
@@ -134,7 +134,7 @@ impl Instance {
         let (Some(first), Some(era)) = (first, self.era) else {
             return;
         };
-        let is_late = since.elapsed() >= self.deps.wait() && !live.judgements.has_been(kind);
+        let is_late = clock::now() >= since + self.deps.wait() && !live.judgements.has_been(kind);
         if is_late && !first.eras.is_ruled_out(era) {
             first.eras.set_unreached(era);
             let revision = self.newest_revision().map_or("", Revision::as_str);

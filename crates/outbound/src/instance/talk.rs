@@ -21,6 +21,7 @@ use switchboard_wire::{meta, method};
 
 use super::{Instance, Items};
 use crate::{
+    clock,
     deps::{Answering, Source},
     discovery::{self, HURRIED_RETRY, Learnt, Lists, Missing, list_method},
     judgement::{Judged, Judgements},
@@ -115,7 +116,7 @@ impl Instance {
     ) -> Result<Admission, Error> {
         let always = self.settings().trust == Trust::Always;
         let is_second = self.era.is_some();
-        let began = Instant::now();
+        let began = clock::now();
         // Leave time for the first connection.
         let deadline = if is_second {
             began + deadline.saturating_duration_since(began) / 2
@@ -215,7 +216,7 @@ impl Instance {
             // The server is still starting.
             patience = patience.max(self.common.settings.load().init_timeout);
         }
-        let until = (Instant::now() + patience).min(deadline);
+        let until = (clock::now() + patience).min(deadline);
         self.hurry(kind);
         // Boxed, because few calls get here.
         Box::pin(live.judgements.wait(kind, until)).await

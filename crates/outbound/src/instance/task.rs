@@ -31,6 +31,7 @@ use super::{
     talk,
 };
 use crate::{
+    clock,
     discovery::{self, Curiosity, Lists, Missing},
     judgement::Judgements,
     launch,
@@ -249,7 +250,7 @@ impl Task {
         let in_use = watched || !self.instance.questions.is_empty();
         let used = self.instance.limiter.last_used().filter(|_| !in_use);
         // While it is in use, it is checked again later.
-        let used = used.unwrap_or_else(Instant::now);
+        let used = used.unwrap_or_else(clock::now);
         Some(used.max(run.since) + patience)
     }
 
@@ -334,8 +335,8 @@ impl Task {
             answers,
             ready: false,
             judgements,
-            curiosity: Curiosity::new(Instant::now()),
-            since: Instant::now(),
+            curiosity: Curiosity::new(clock::now()),
+            since: clock::now(),
             uses: self.instance.limiter.uses(),
             place,
         });
@@ -413,7 +414,7 @@ impl Task {
                 let Some(run) = &mut self.run else { return };
                 run.ready = true;
                 run.answers.note();
-                run.since = Instant::now();
+                run.since = clock::now();
                 self.instance.deps.reads.forget(&self.instance.id);
                 let judgements = Arc::clone(&run.judgements);
                 let live = Arc::new(Live::new(run.client.clone(), session, judgements));
@@ -425,7 +426,7 @@ impl Task {
                     tokio::spawn(async move { other.leave().await });
                 }
                 self.instance.live.store(Some(live));
-                self.restart.up(Instant::now());
+                self.restart.up(clock::now());
                 self.failed = None;
                 self.tell(Health::new(ServerState::Ready));
                 self.learn();
@@ -476,7 +477,7 @@ impl Task {
             );
             self.instance.deps.logs.note(&self.instance.id, &line);
             self.instance.eras.set_unreached(Era::Legacy);
-            self.restart.stopped(Instant::now());
+            self.restart.stopped(clock::now());
             if self.wanted() == Wanted::No {
                 self.tell(Health::new(ServerState::Idle));
             }
@@ -498,7 +499,7 @@ impl Task {
             contact.save_soon(self.instance.deps.config.load_full());
         }
         self.instance.set_new(false);
-        self.restart.failed(Instant::now(), error);
+        self.restart.failed(clock::now(), error);
         let health = self.unwell();
         self.tell(health);
     }
@@ -536,15 +537,15 @@ impl Task {
         if let Some(run) = &mut self.run {
             // The permit has expired; other starts go on.
             run.place
-                .take_if(|place| place.until.into_std() <= Instant::now());
+                .take_if(|place| place.until.into_std() <= clock::now());
         }
         let was = self.restart.state().clone();
-        self.restart.tick(Instant::now());
+        self.restart.tick(clock::now());
         if was != *self.restart.state() && self.wanted() == Wanted::No {
             self.tell(self.again(ServerState::Idle));
         }
         self.learn();
-        if self.idle_due().is_some_and(|due| due <= Instant::now()) {
+        if self.idle_due().is_some_and(|due| due <= clock::now()) {
             self.retire();
         }
     }
@@ -562,7 +563,7 @@ impl Task {
         tracing::info!(server = %self.instance.id, "Stopping an idle server.");
         self.let_go();
         self.instance.eras.forget_unreached();
-        self.restart.stopped(Instant::now());
+        self.restart.stopped(clock::now());
         self.tell(Health::new(ServerState::Idle));
     }
 
@@ -590,7 +591,7 @@ impl Task {
                     if !was_off {
                         self.let_go();
                     }
-                    self.restart.stopped(Instant::now());
+                    self.restart.stopped(clock::now());
                     self.tell(off);
                 } else if was_off {
                     self.restart.pardon();
@@ -625,7 +626,7 @@ impl Task {
     fn heed_changes(&mut self) {
         let hurried = self.instance.take_hurried();
         if let Some(run) = &mut self.run {
-            run.curiosity.hurry(hurried, Instant::now());
+            run.curiosity.hurry(hurried, clock::now());
             self.learn();
         }
     }
@@ -636,7 +637,7 @@ impl Task {
             return;
         };
         run.curiosity.want(run.judgements.unasked());
-        let Some(lists) = run.curiosity.ask(Instant::now()) else {
+        let Some(lists) = run.curiosity.ask(clock::now()) else {
             return;
         };
         let due = run.judgements.ask(lists);
@@ -707,7 +708,7 @@ impl Task {
         }
         drop(place);
         let lacking = missing.iter().map(|(kind, _)| *kind).collect();
-        run.curiosity.answered(lists, lacking, Instant::now());
+        run.curiosity.answered(lists, lacking, clock::now());
         run.judgements.finish(lists, due, &missing);
         self.instance.set_new(false);
     }
@@ -717,7 +718,7 @@ impl Task {
         self.awaited = None;
         self.outage = None;
         self.instance.hide();
-        self.restart.stopped(Instant::now());
+        self.restart.stopped(clock::now());
         self.tell(Health::new(state));
         if let Some(run) = self.run.take() {
             run.client.stop().await;

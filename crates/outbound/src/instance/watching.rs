@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     sync::{Arc, Weak},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use switchboard_base::{caller::Caller, error::Error, notifications::NotificationQueue};
@@ -13,7 +13,7 @@ use switchboard_wire::code;
 use tokio::time::timeout;
 
 use super::{Admission, Instance};
-use crate::{live::Live, subscriptions::Reservation};
+use crate::{clock, live::Live, subscriptions::Reservation};
 
 /// Time to wait for the second connection.
 const OTHER_PATIENCE: Duration = Duration::from_secs(5);
@@ -37,7 +37,7 @@ impl Instance {
         notifications: &Arc<NotificationQueue>,
         exposed: bool,
     ) -> Result<Watch, Error> {
-        let until = Instant::now() + self.request_timeout();
+        let until = clock::now() + self.request_timeout();
         let live = self.ready(until, None, None).await?;
         let resource = [Some((Kind::Resource, Cow::Borrowed(uri))), None, None];
         if self.admit(&live, &resource, until).await? != Admission::Yes {

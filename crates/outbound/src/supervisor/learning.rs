@@ -1,6 +1,6 @@
 //! Waits for servers that have never been listed: when a client lists, and when the last client leaves.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use switchboard_base::caller::Caller;
 use tokio::{
@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use super::Supervisor;
-use crate::{start_throttle::StartThrottle, upstream::Lease};
+use crate::{clock, start_throttle::StartThrottle, upstream::Lease};
 
 /// Time for which servers that were never listed are still started after the last client has left.
 const LAST_STARTS: Duration = Duration::from_secs(10);
@@ -21,7 +21,7 @@ impl Supervisor {
     pub async fn delay_list(&self, caller: &Caller, sees: impl Fn(&str) -> bool) {
         let upstreams = self.all();
         let deps = &self.deps;
-        let now = Instant::now();
+        let now = clock::now();
         let seen = upstreams.values().filter(|upstream| sees(&upstream.name));
         let new = seen.filter_map(|upstream| upstream.new_instance(caller));
         let waits = new.filter_map(|instance| {

@@ -1,12 +1,12 @@
 //! The health of a server that does not run.
 
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 use switchboard_base::health::{Health, Reason, ServerState};
 use switchboard_config::shell_word;
 
 use super::Task;
-use crate::{restart::State, sign_in};
+use crate::{clock, restart::State, sign_in};
 
 impl Task {
     /// The health of a server that is, or may be, retried. After a failure it has a reason until it is up.
@@ -59,7 +59,7 @@ impl Task {
         Health {
             reason: Some(reason.clone()),
             action: Some(action.into()),
-            next_try: Some(SystemTime::now() + until.saturating_duration_since(Instant::now())),
+            next_try: Some(SystemTime::now() + until.saturating_duration_since(clock::now())),
             ..Health::new(state)
         }
     }
