@@ -32,7 +32,7 @@ export function openTool(server, name, listHref) {
     }
     fill(body);
     try {
-      add(body, [overridden(tool), about(definition), tool ? tryIt(tool.name, definition) : h("p", { class: "muted" }, "You cannot try the tool while it is held.")]);
+      add(body, [overridden(tool), h("section", { class: "card" }, h("h2", null, "Definition"), described(definition, "h3")), tool ? tryIt(tool.name, definition) : h("p", { class: "muted" }, "You cannot try the tool while it is held.")]);
     } catch {
       fill(body, h("div", { class: "callout", "data-tone": "warn" }, "The console does not support this definition, so it is shown as JSON."), json(definition));
     }
@@ -63,21 +63,33 @@ function overridden(tool) {
 
 const HINTS = [["readOnlyHint", "read-only", "not read-only"], ["destructiveHint", "destructive", "not destructive"], ["idempotentHint", "idempotent", "not idempotent"], ["openWorldHint", "accesses external systems", "does not access external systems"]];
 
-// The annotations of a tool, marked as claims of the server.
-export function hints(annotations) {
+// The annotations of a tool, marked as claims of the server unless other words are given.
+export function hints(annotations, claim = "The server claims (unverified): ") {
   const said = HINTS.filter(([key]) => typeof annotations?.[key] === "boolean").map(([key, yes, no]) => (annotations[key] ? yes : no));
   if (!said.length) return null;
-  return h("p", { class: "hints" }, h("span", { class: "muted" }, "The server claims (unverified): "), said.map((words) => chip(words)));
+  return h("p", { class: "hints" }, h("span", { class: "muted" }, claim), said.map((words) => chip(words)));
 }
 
-function about(definition) {
-  return h("section", { class: "card" }, h("h2", null, "Definition"),
-    definition.title ? h("p", null, h("strong", null, plain(definition.title))) : null,
+// The definition of a tool, or of another item, with headings of this level.
+export function described(definition, level, claim) {
+  const title = definition.title ?? definition.annotations?.title;
+  const takes = definition.inputSchema ?? (Array.isArray(definition.arguments) ? schemaOf(definition.arguments) : null);
+  return [
+    title ? h("p", null, h("strong", null, plain(title))) : null,
     definition.description ? longText(plain(definition.description), { class: "text" }) : h("p", { class: "muted" }, "It has no description."),
-    hints(definition.annotations),
-    h("h3", null, "Arguments"), outline(definition.inputSchema),
-    definition.outputSchema ? [h("h3", null, "Result"), outline(definition.outputSchema)] : null,
-    h("details", null, h("summary", null, "As JSON"), json(definition)));
+    hints(definition.annotations, claim),
+    takes ? [h(level, null, "Arguments"), outline(takes)] : null,
+    definition.outputSchema ? [h(level, null, "Result"), outline(definition.outputSchema)] : null,
+    h("details", null, h("summary", null, "As JSON"), json(definition)),
+  ];
+}
+
+// The arguments of a prompt, which are all strings.
+function schemaOf(prompt) {
+  return {
+    properties: Object.fromEntries(prompt.map((one) => [plain(one?.name), { type: "string", description: one?.description }])),
+    required: prompt.filter((one) => one?.required === true).map((one) => plain(one.name)),
+  };
 }
 
 function outline(schema) {
@@ -85,7 +97,7 @@ function outline(schema) {
   if (!entries.length) return h("p", { class: "muted" }, "None.");
   const required = new Set(list(schema.required));
   return h("dl", { class: "outline" }, entries.map(([name, property]) => h("div", null,
-    h("dt", null, h("code", null, name), " ", h("span", { class: "type" }, typeWords(property)), required.has(name) ? chip("required") : null),
+    h("dt", null, h("code", null, name), " ", h("span", { class: "type" }, typeWords(property)), required.has(name) ? [" ", chip("required")] : null),
     h("dd", null, plain(property?.description),
       Array.isArray(property?.enum) ? h("span", { class: "muted" }, ` One of ${property.enum.slice(0, 12).map((value) => JSON.stringify(value)).join(", ")}${property.enum.length > 12 ? ", …" : ""}.`) : null,
       property?.default !== undefined ? h("span", { class: "muted" }, ` Default ${JSON.stringify(property.default)}.`) : null))));

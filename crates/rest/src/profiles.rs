@@ -41,6 +41,10 @@ pub struct ProfileView {
     /// The profile.
     #[serde(flatten)]
     pub profile: ProfileSummary,
+    /// The definitions of the menu, if its clients are shown one. They find the other tools by search.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(with = "Vec<crate::openapi::Object>"))]
+    pub menu: Vec<Raw>,
     /// The definitions of its tools.
     #[cfg_attr(test, schemars(with = "Vec<crate::openapi::Object>"))]
     pub tool_definitions: Vec<Raw>,

@@ -13,7 +13,7 @@ use switchboard_base::{
     view::{Face, View},
 };
 use switchboard_catalog::{Catalog, Item, Kind};
-use switchboard_core::dispatch::menu::choose;
+use switchboard_core::dispatch::menu::{self, Choice, choose};
 use switchboard_inbound::problem::Problem;
 use switchboard_outbound::builtin;
 use switchboard_rest::profiles::{ProfileSummary, ProfileView, Profiles};
@@ -38,13 +38,19 @@ pub(super) async fn show(
         let hint = "`profiles` in switchboard.json lists the profiles";
         Problem::new(StatusCode::NOT_FOUND, detail).hint(hint)
     };
-    let (profile, catalog) = summary(&admin, &name).ok_or_else(missing)?;
+    let (profile, catalog, choice) = summary(&admin, &name).ok_or_else(missing)?;
     let of = |kind: Kind| {
         let items = catalog.items(kind);
         items.map(|item| item.exposed_raw()).collect()
     };
+    let menu = if choice.is_menu {
+        menu::definitions().to_vec()
+    } else {
+        Vec::new()
+    };
     Ok(Json(ProfileView {
         profile,
+        menu,
         tool_definitions: of(Kind::Tool),
         prompts: of(Kind::Prompt),
         resources: of(Kind::Resource),
@@ -52,8 +58,8 @@ pub(super) async fn show(
     }))
 }
 
-/// A profile, and the catalog of its clients.
-fn summary(admin: &Admin, name: &str) -> Option<(ProfileSummary, Arc<Catalog>)> {
+/// A profile, the catalog of its clients, and the tools that they are shown.
+fn summary(admin: &Admin, name: &str) -> Option<(ProfileSummary, Arc<Catalog>, Choice)> {
     let core = &admin.core;
     let realm = Realm {
         principal: Principal::Owner,
@@ -74,5 +80,5 @@ fn summary(admin: &Admin, name: &str) -> Option<(ProfileSummary, Arc<Catalog>)> 
         shows: choice.shows().into(),
         why: choice.why.to_owned(),
     };
-    Some((profile, catalog))
+    Some((profile, catalog, choice))
 }

@@ -55,6 +55,11 @@ static PART: LazyLock<ServerPart> = LazyLock::new(|| {
 /// The instructions of the menu, which an agent receives when it connects.
 pub(crate) const INSTRUCTIONS: &str = "This gateway gives access to the tools of many servers through a small menu. Find tools with retrieve_tools, then call them with call_tool.";
 
+/// The definitions of the tools of the menu.
+pub fn definitions() -> &'static [Raw] {
+    &PART.offers().tools
+}
+
 /// The tools of the menu.
 pub(super) fn part() -> &'static ServerPart {
     &PART

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::{
     api_rig::Rig,
     mcp_rig::{
-        LEGACY, LIST_CHANGED, MODERN, Pipe, REVISIONS, Web, direct, names_of, search, server,
-        text_of, under, until,
+        LEGACY, LIST_CHANGED, MODERN, Pipe, REVISIONS, Web, configured, direct, names_of, search,
+        server, text_of, under, until,
     },
     stage_rig::{Stage, tool},
 };
@@ -397,6 +397,21 @@ async fn owner_sees_a_profile_as_its_clients() {
         let result = pipe.result(method, json!({})).await;
         assert_eq!(shown[member], result[list], "{method}");
     }
+    // Its clients see every tool.
+    assert_eq!(shown["menu"], Value::Null);
     rig.get("/api/v1/profiles/wrk").await.problem(404);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn owner_sees_the_menu_of_a_profile() {
+    let work = json!({ "servers": ["alpha"], "view": "search" });
+    let Two { rig, a: _a, b: _b } = Two::with(work).await;
+    let shown = rig.get("/api/v1/profiles/work").await.json();
+    let mut pipe = Pipe::open(&rig, under("work", configured())).await;
+    let menu = pipe.result("tools/list", json!({})).await;
+    assert_eq!(shown["menu"], menu["tools"]);
+    let found = shown["toolDefinitions"].to_string();
+    assert!(found.contains("\"alpha__read\""), "{found}");
     rig.stop().await;
 }

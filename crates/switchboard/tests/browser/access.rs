@@ -6,15 +6,45 @@ use crate::{
     browser::{Browser, ENTER},
     http,
     place::Place,
+    usability::{pages, text_of},
 };
 
 const SHOWN: &str = "document.querySelector('.issued pre')?.innerText";
 const SESSION: &str = "localStorage.getItem('switchboard.token')";
 
 fn place() -> Place {
-    let plan = json!({ "tools": [{ "name": "read", "inputSchema": { "type": "object" } }] });
-    let settings = json!({ "profiles": { "work": { "servers": ["files"] } } });
-    Place::new(&["files", "mail"], &plan, &settings)
+    let schema = json!({ "type": "object", "required": ["path"], "properties": {
+        "path": { "type": "string" }, "lines": { "type": "integer", "description": "How many." } } });
+    let tool =
+        json!({ "name": "read", "inputSchema": schema, "annotations": { "readOnlyHint": true } });
+    let profile = json!({ "servers": ["files"] });
+    let confined = json!({ "servers": ["files", "memory"], "memory": { "namespace": "notes" } });
+    let settings = json!({ "profiles": {
+        "work": profile, "notes": confined, "menu": { "view": "search" } } });
+    Place::new(&["files", "mail"], &json!({ "tools": [tool] }), &settings)
+}
+
+/// A gateway whose configuration renames a tool and fixes one of its arguments.
+fn place_with_override() -> Place {
+    let place = place();
+    let config = place.path("home/switchboard.json");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let mut changed: Value = serde_json::from_str(&text).unwrap();
+    changed["mcpServers"]["files"]["overrides"] =
+        json!({ "read": { "name": "look", "arguments": { "path": { "value": "/a" } } } });
+    std::fs::write(&config, changed.to_string()).unwrap();
+    place.post("/api/v1/config/reload", &json!({}));
+    place
+}
+
+/// The arguments that the page of a profile shows for a tool, with their types.
+fn arguments(browser: &Browser, tool: &str) -> Vec<String> {
+    let arguments = "(() => {
+        const one = [...document.querySelectorAll('main article')].find((one) => one.querySelector('h3').innerText.trim() === TOOL);
+        return one ? [...one.querySelectorAll('.outline dt')].map((dt) => dt.innerText.trim()) : null;
+    })()";
+    let arguments = browser.until(&arguments.replace("TOOL", &Value::from(tool).to_string()));
+    serde_json::from_value(arguments).unwrap()
 }
 
 fn open(browser: &Browser, place: &Place) {
@@ -289,15 +319,56 @@ fn profile_is_shown_as_its_clients_see_it() {
     let Some(browser) = Browser::start() else {
         return;
     };
-    let place = place();
+    let place = place_with_override();
     open(&browser, &place);
     browser.click(&browser.by_role("link", "work"));
     browser.until_reads("Profile work");
-    browser.until_reads("files__read");
+    browser.until_reads("Annotations: read-only");
+    // The other argument is fixed.
+    assert_eq!(arguments(&browser, "files__look"), ["lines integer"]);
     let text = browser.text();
     assert!(!text.contains("mail__"), "{text}");
     assert_eq!(browser.barriers(), "");
+    // The namespace is fixed, and nothing is shown that does not have one.
+    let namespace = "namespace string".to_owned();
+    for (profile, is_fixed) in [("notes", true), ("menu", false)] {
+        browser.go(&place.url(&format!("access/{profile}")));
+        browser.until_reads(&format!("Profile {profile}"));
+        let shown = arguments(&browser, "memory__store_memory");
+        assert!(
+            shown.contains(&"content string required".to_owned()),
+            "{shown:?}"
+        );
+        assert_eq!(shown.contains(&namespace), !is_fixed, "{shown:?}");
+        assert_eq!(browser.text().contains("Prompts ("), !is_fixed);
+    }
     assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn menu_of_a_profile_comes_first() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let place = place();
+    place.open(&browser);
+    browser.go(&place.url("access/menu"));
+    browser.until_reads("Its clients see a menu: its profile sets this view.");
+    let titles = "return [...document.querySelectorAll('main h2, main h3')].map((one) => one.innerText.trim())";
+    let titles = browser.execute(titles, &json!([]));
+    let titles = titles.as_array().unwrap();
+    assert_eq!(titles[..2], ["Menu (5)", "retrieve_tools"]);
+    assert!(titles.contains(&json!("files__read")), "{titles:?}");
+    browser.until_reads("Its clients find these tools by search");
+    assert_eq!(
+        arguments(&browser, "describe_tool"),
+        ["name string required"]
+    );
+    assert_eq!(browser.barriers(), "");
+    pages(&browser, "profile-menu");
+    browser.go(&place.url("access/work"));
+    browser.until_reads("Its clients see every tool");
+    assert!(!browser.text().contains("by search"));
 }
 
 #[test]
@@ -305,19 +376,22 @@ fn override_is_shown_beside_the_definition() {
     let Some(browser) = Browser::start() else {
         return;
     };
-    let place = place();
-    let config = place.path("home/switchboard.json");
-    let text = std::fs::read_to_string(&config).unwrap();
-    let mut changed: Value = serde_json::from_str(&text).unwrap();
-    changed["mcpServers"]["files"]["overrides"] =
-        json!({ "read": { "name": "look", "arguments": { "path": { "value": "/a" } } } });
-    std::fs::write(&config, changed.to_string()).unwrap();
-    place.post("/api/v1/config/reload", &json!({}));
+    let place = place_with_override();
     place.open(&browser);
     browser.go(&place.url("tools/files/read"));
     browser.until_reads("Name for clients");
     browser.until_reads("files__look");
     browser.until_reads("Fixed argument path");
+    let for_clients = text_of(&browser, "main .card .outline");
+    assert!(
+        for_clients.contains("lines") && !for_clients.contains("path"),
+        "{for_clients}"
+    );
+    browser.click(&browser.find(".override summary"));
+    browser.until_reads("Definition of the server");
+    let of_server = text_of(&browser, ".override details pre");
+    assert!(of_server.contains(r#""path": {"#), "{of_server}");
     assert_eq!(browser.barriers(), "");
+    pages(&browser, "tool-override");
     assert_eq!(browser.complaints(), [""; 0]);
 }

@@ -145,7 +145,11 @@ fn hostile() -> Place {
     });
     // Without a model there is nothing to edit. This one is never called.
     let provider = json!({ "kind": "openai", "baseUrl": "http://127.0.0.1:9", "model": "none", "apiKey": "k" });
-    let settings = json!({ "approvals": approvals, "sampling": { "provider": provider } });
+    let settings = json!({
+        "approvals": approvals,
+        "sampling": { "provider": provider },
+        "profiles": { "all": {} },
+    });
     Place::hostile(&[SERVER, "held"], &plan(), &settings)
 }
 
@@ -184,6 +188,15 @@ fn hostile_text_is_inert_on_every_page() {
     browser.go(&place.url(&format!("servers/{name}")));
     check(&browser, "the server", &VECTORS);
     browser.screenshot("hostile-server");
+    browser.go(&place.url("access/all"));
+    browser.until_reads("Its clients find these tools by search");
+    // A few tools are shown at a time.
+    browser.until(
+        "document.querySelector('main .show-more:not([hidden])')?.click() === undefined
+        && !document.querySelector('main .show-more:not([hidden])')",
+    );
+    check(&browser, "the profile", &VECTORS);
+    browser.screenshot("hostile-profile");
     for (k, vector) in VECTORS.iter().enumerate() {
         for server in [&*name, "held"] {
             browser.go(&place.url(&format!("tools/{server}/t{k}")));
