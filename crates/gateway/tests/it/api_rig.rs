@@ -240,20 +240,34 @@ pub(crate) async fn open_stream(
     headers: &str,
     body: &str,
 ) -> Events {
+    let opened = try_open_stream(port, method, path, headers, body).await;
+    opened.unwrap_or_else(|status| panic!("{status}: {path}"))
+}
+
+/// The same, or the status of a response that is no stream.
+pub(crate) async fn try_open_stream(
+    port: u16,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> Result<Events, u16> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     send(&mut stream, method, path, headers, body).await;
     let mut reader = BufReader::new(stream);
     let (status, headers) = head(&mut reader).await;
-    assert_eq!(status, 200, "{headers}");
+    if status != 200 {
+        return Err(status);
+    }
     assert!(
         headers.contains("content-type: text/event-stream"),
         "{headers}"
     );
     let is_described = path.starts_with("/api/v1/events");
-    Events {
+    Ok(Events {
         reader,
         is_described,
-    }
+    })
 }
 
 async fn send(

@@ -48,6 +48,7 @@ mod sessions;
 mod stage_rig;
 mod streams;
 mod tasks;
+mod token_ends;
 mod tokens;
 mod trust;
 mod trust_asked;

@@ -1,4 +1,4 @@
-//! Tokens: their rights, their scopes, and their ends.
+//! Tokens: their rights and their scopes.
 
 use std::{fs, path::Path};
 
@@ -6,19 +6,19 @@ use serde_json::{Value, json};
 
 use crate::{
     api_rig::{Answer, Rig, TOKEN},
-    mcp_rig::{LEGACY, MODERN, REVISIONS, Web, until},
+    mcp_rig::{LEGACY, MODERN, REVISIONS, Web},
     people::PENDING,
     stage_rig::{Stage, tool},
 };
 
 /// A gateway with two servers that offer the same, and two profiles.
-struct Two {
-    rig: Rig,
-    a: Stage,
-    b: Stage,
+pub(crate) struct Two {
+    pub(crate) rig: Rig,
+    pub(crate) a: Stage,
+    pub(crate) b: Stage,
 }
 
-fn stage() -> Stage {
+pub(crate) fn stage() -> Stage {
     let stage = Stage::new(&[
         tool("read", "Reads a page."),
         tool("wait", "Waits."),
@@ -30,7 +30,7 @@ fn stage() -> Stage {
 }
 
 impl Two {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let (a, b) = (stage(), stage());
         let rig = Rig::configured(json!({
             "mcpServers": {
@@ -53,20 +53,20 @@ impl Two {
 
 impl Rig {
     /// Creates a token.
-    async fn token(&self, about: Value) -> String {
+    pub(crate) async fn token(&self, about: Value) -> String {
         let answer = self.post("/api/v1/tokens", &about).await;
         assert_eq!(answer.status, 201, "{answer:?}");
         answer.json()["token"].as_str().unwrap().to_owned()
     }
 
     /// Sends a request with this token.
-    async fn ask_as(&self, token: &str, method: &str, path: &str, body: &str) -> Answer {
+    pub(crate) async fn ask_as(&self, token: &str, method: &str, path: &str, body: &str) -> Answer {
         let headers =
             format!("Authorization: Bearer {token}\r\nContent-Type: application/json\r\n");
         self.ask_with(method, path, &headers, body).await
     }
 
-    async fn initialize_as(&self, token: &str, path: &str) -> Answer {
+    pub(crate) async fn initialize_as(&self, token: &str, path: &str) -> Answer {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": { "name": "it", "version": "1" },
         } });
@@ -75,7 +75,7 @@ impl Rig {
 }
 
 /// The tools of servers in a list, without the gateway's own.
-fn of_servers(tools: Vec<String>) -> Vec<String> {
+pub(crate) fn of_servers(tools: Vec<String>) -> Vec<String> {
     let is_own = |name: &String| name.starts_with("switchboard__");
     tools.into_iter().filter(|name| !is_own(name)).collect()
 }
@@ -296,86 +296,6 @@ async fn each_right_opens_its_routes() {
     rig.stop().await;
 }
 
-#[tokio::test]
-async fn revoked_token_ends_everything_at_once() {
-    let Two { rig, a, b: _b } = Two::new().await;
-    let token = rig.token(json!({ "name": "t" })).await;
-    let legacy = Web::with_token(&rig, "/mcp/direct", LEGACY, &token).await;
-    let modern = Web::with_token(&rig, "/mcp/direct", MODERN, &token).await;
-    let session = legacy.session.clone().unwrap();
-    let session = format!("Mcp-Session-Id: {session}\r\nAccept: text/event-stream\r\n");
-    let mut general = rig.follow_as(&token, "/mcp/direct", &session).await;
-    let mut sse = rig.follow_as(&token, "/sse/direct", "").await;
-    sse.next().await.expect("the address for messages");
-    let call = json!({ "name": "alpha__wait", "arguments": {} });
-    let revoke = async {
-        until("both calls arrive", async || a.calls() == 2).await;
-        let answer = rig.ask("DELETE", "/api/v1/tokens/t", None).await;
-        assert_eq!(answer.status, 204, "{answer:?}");
-    };
-    let (one, two, ()) = tokio::join!(
-        legacy.ask_whatever("tools/call", call.clone()),
-        modern.ask_whatever("tools/call", call.clone()),
-        revoke,
-    );
-    for answer in [one, two] {
-        assert_eq!(answer.status, 401, "{answer:?}");
-    }
-    assert!(general.next().await.is_none(), "the stream has ended");
-    assert!(sse.next().await.is_none(), "the stream has ended");
-    for web in [&legacy, &modern] {
-        let answer = web.ask_whatever("tools/list", json!({})).await;
-        assert_eq!(answer.status, 401, "{answer:?}");
-        assert!(
-            answer.headers.contains("www-authenticate: bearer"),
-            "{answer:?}"
-        );
-        assert!(answer.body.contains("revoked"), "{answer:?}");
-    }
-    // The server gets a cancellation.
-    a.until_asked("notifications/cancelled").await;
-    rig.stop().await;
-}
-
-#[tokio::test]
-async fn rotated_token_replaces_the_old_one() {
-    let Two { rig, a: _a, b: _b } = Two::new().await;
-    let old = rig.token(json!({ "name": "t", "servers": ["beta"] })).await;
-    let mut stream = rig.follow_as(&old, "/sse", "").await;
-    stream.next().await.expect("the address for messages");
-    let answer = rig.ask("POST", "/api/v1/tokens/t/rotate", None).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let new = answer.json()["token"].as_str().unwrap().to_owned();
-    assert!(stream.next().await.is_none(), "the stream has ended");
-    assert_eq!(rig.initialize_as(&old, "/mcp").await.status, 401);
-    let web = Web::with_token(&rig, "/mcp/direct", LEGACY, &new).await;
-    let tools = of_servers(web.tools().await);
-    assert_eq!(tools, ["beta__read", "beta__wait", "beta__drop_all"]);
-    rig.stop().await;
-}
-
-#[tokio::test]
-async fn expired_token_is_rejected_as_such() {
-    let Two { rig, a: _a, b: _b } = Two::new().await;
-    let token = rig
-        .token(json!({ "name": "t", "expiresInSeconds": 1_000 }))
-        .await;
-    let rig = rig
-        .restarted(|home| {
-            let text = fs::read_to_string(home.tokens()).unwrap();
-            let mut tokens: Value = serde_json::from_str(&text).unwrap();
-            tokens["tokens"][0]["expiresAt"] = json!(1);
-            fs::write(home.tokens(), tokens.to_string()).unwrap();
-        })
-        .await;
-    let answer = rig.initialize_as(&token, "/mcp").await;
-    assert_eq!(answer.status, 401, "{answer:?}");
-    assert!(answer.body.contains("the token has expired"), "{answer:?}");
-    let list = rig.get("/api/v1/tokens").await.json();
-    assert_eq!(list["tokens"][0]["isExpired"], true, "{list}");
-    rig.stop().await;
-}
-
 /// Tests if a text is in a file of a directory.
 fn is_in(folder: &Path, text: &str) -> bool {
     fs::read_dir(folder).unwrap().flatten().any(|entry| {
@@ -589,83 +509,6 @@ async fn wrong_token_is_rejected_without_authentication() {
     let wrong = format!("swb_{}_{}", "0".repeat(16), "0".repeat(32));
     let answer = rig.initialize_as(&wrong, "/mcp").await;
     assert_eq!(answer.status, 401, "a revoked token is not anyone's");
-    rig.stop().await;
-}
-
-#[tokio::test]
-async fn suspended_call_ends_with_its_token() {
-    for how in ["revoke", "rotate"] {
-        let Two { rig, a, b: _b } = Two::new().await;
-        let token = rig.token(json!({ "name": "t" })).await;
-        let web = Web::with_token(&rig, "/mcp/direct", MODERN, &token).await;
-        let call = json!({ "name": "alpha__drop_all", "arguments": {} });
-        let sent_away = web.result("tools/call", call).await;
-        assert_eq!(sent_away["resultType"], "input_required", "{sent_away}");
-        let asked = rig.one_waiting().await;
-        let answer = if how == "revoke" {
-            rig.ask("DELETE", "/api/v1/tokens/t", None).await
-        } else {
-            rig.ask("POST", "/api/v1/tokens/t/rotate", None).await
-        };
-        assert!(answer.status < 300, "{answer:?}");
-        // The request is withdrawn, so there is nothing to approve.
-        rig.until_waiting(0).await;
-        let late = rig.decide(&asked["id"], "approve", json!({})).await;
-        assert_eq!(late.status, 409, "{how}: {late:?}");
-        assert_eq!(a.calls(), 0, "{how}");
-        rig.stop().await;
-    }
-}
-
-#[tokio::test]
-async fn queued_call_ends_with_its_token() {
-    let stage = stage();
-    let entry = stage.entry_with(&json!({ "trust": "always", "maxInFlight": 1 }));
-    let rig = Rig::configured(json!({ "mcpServers": { "alpha": entry } })).await;
-    rig.until_tools("alpha", 3).await;
-    let token = rig.token(json!({ "name": "t" })).await;
-    let mut stream = rig.follow_as(&token, "/sse/direct", "").await;
-    let address = stream.next().await.expect("the address for messages").data;
-    for id in [1, 2] {
-        let params = json!({ "name": "alpha__wait", "arguments": {} });
-        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
-        let answer = rig
-            .ask_as(&token, "POST", &address, &call.to_string())
-            .await;
-        assert_eq!(answer.status, 202, "{answer:?}");
-    }
-    rig.until("/api/v1/servers/alpha", |alpha| {
-        alpha["inFlight"] == 1 && alpha["queued"] == 1
-    })
-    .await;
-    let answer = rig.ask("DELETE", "/api/v1/tokens/t", None).await;
-    assert_eq!(answer.status, 204, "{answer:?}");
-    assert!(stream.next().await.is_none(), "the stream has ended");
-    // The first call is cancelled, and the second one never reaches the server.
-    stage.until_asked("notifications/cancelled").await;
-    let web = Web::open(&rig, "/mcp/direct", LEGACY).await;
-    let call = json!({ "name": "alpha__read", "arguments": {} });
-    web.result("tools/call", call).await;
-    assert_eq!(stage.calls_of("wait").len(), 1);
-    rig.stop().await;
-}
-
-#[tokio::test]
-async fn rest_call_ends_with_its_token() {
-    let Two { rig, a, b: _b } = Two::new().await;
-    let rights = ["call", "admin"];
-    let token = rig.token(json!({ "name": "t", "rights": rights })).await;
-    let body = json!({ "name": "alpha:wait" }).to_string();
-    let call = rig.ask_as(&token, "POST", "/api/v1/tools/call", &body);
-    let revoke = async {
-        until("the call arrives", async || a.calls() == 1).await;
-        // A token may revoke itself, and gets the answer.
-        let answer = rig.ask_as(&token, "DELETE", "/api/v1/tokens/t", "").await;
-        assert_eq!(answer.status, 204, "{answer:?}");
-    };
-    let (answer, ()) = tokio::join!(call, revoke);
-    answer.problem(401);
-    a.until_asked("notifications/cancelled").await;
     rig.stop().await;
 }
 
