@@ -34,6 +34,9 @@ const SERVER_LETTERS: usize = 8;
 const ITEM_LETTERS: usize = 16;
 const LOG: &str = "notifications/message";
 
+/// The longest result. Only those of some calls are longer.
+const RESULT_BYTES: usize = 50_000;
+
 /// The seed for which the tests check what they reach.
 const USUAL: u64 = 20_260_728;
 
@@ -221,6 +224,7 @@ fn config(servers: &[Server], profiles: &[Profile]) -> Value {
         "profiles": profiles,
         "memory": { "enabled": true },
         "approvals": { "notify": "off" },
+        "results": { "maxBytes": RESULT_BYTES },
         // A search waits for the index, which takes time in a program that is not optimised.
         "waitTimeoutMs": 60_000,
     })
@@ -330,7 +334,19 @@ impl World {
         })
     }
 
+    /// Tests if a caller's profile exists for it.
+    fn has_profile(&self, caller: &Caller) -> bool {
+        let none = Vec::new();
+        let servers = caller.servers.as_ref().unwrap_or(&none);
+        caller
+            .profile
+            .is_none_or(|at| caller.is_held || self.shares_server(at, servers))
+    }
+
     fn sees_server(&self, caller: &Caller, server: &str) -> bool {
+        if !self.has_profile(caller) {
+            return false;
+        }
         let by_profile = match self.profile(caller).and_then(|one| one.servers.as_ref()) {
             None => true,
             Some(patterns) => patterns.iter().any(|pattern| matches(pattern, server)),

@@ -149,7 +149,10 @@ impl Tool {
         // The scan finds invisible letters.
         let more = if self.is_held { " a\u{200b}b" } else { "" };
         let about = format!("{}{more}", self.about);
-        json!({ "name": self.own, "description": about, "inputSchema": schema })
+        json!({
+            "name": self.own, "description": about, "inputSchema": schema,
+            "execution": { "taskSupport": "optional" },
+        })
     }
 
     fn overrides(&self) -> Value {
@@ -264,8 +267,7 @@ impl Server {
         let stage = &self.stage;
         self.set_tools();
         for tool in &self.tools {
-            let text = json!([{ "type": "text", "text": tool.result }]);
-            stage.set_result(&tool.own, &json!({ "content": text }).to_string());
+            self.set_result(tool);
             let said = json!({ "level": "warning", "data": tool.log });
             let log = json!({ "jsonrpc": "2.0", "method": LOG, "params": said });
             stage.set(&format!("results/{}.before", tool.own), &log.to_string());
@@ -274,8 +276,9 @@ impl Server {
         self.set_resources();
         self.set_templates();
         let changes = json!({ "listChanged": true });
+        let tasks = json!({ "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } });
         let capabilities = json!({
-            "tools": changes, "prompts": changes, "completions": {}, "logging": {},
+            "tools": changes, "prompts": changes, "completions": {}, "logging": {}, "tasks": tasks,
             "resources": { "listChanged": true, "subscribe": true },
             "extensions": { "com.example/x": {} },
         });
@@ -302,6 +305,13 @@ impl Server {
     pub(super) fn set_tools(&self) {
         let definitions: Vec<_> = self.tools.iter().map(Tool::definition).collect();
         self.stage.set_tools(&definitions);
+    }
+
+    /// Gives a tool its usual result.
+    pub(super) fn set_result(&self, tool: &Tool) {
+        let text = json!([{ "type": "text", "text": tool.result }]);
+        let result = json!({ "content": text });
+        self.stage.set_result(&tool.own, &result.to_string());
     }
 
     pub(super) fn set_prompts(&self) {

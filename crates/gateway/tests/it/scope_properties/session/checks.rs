@@ -2,6 +2,7 @@
 
 mod handles;
 mod memory;
+mod realms;
 mod tasks;
 mod told;
 
