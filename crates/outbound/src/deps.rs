@@ -36,6 +36,9 @@ pub struct Deps {
     pub environment: Arc<Environment>,
     /// Contains the processes of servers.
     pub containment: Containment,
+    /// Servers in this process that are started in place of others.
+    #[cfg(test)]
+    pub(crate) fake_servers: Option<crate::fake_servers::FakeServers>,
     /// The logs of servers.
     pub logs: Arc<Logs>,
     /// Counts of calls.

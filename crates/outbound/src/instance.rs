@@ -37,7 +37,7 @@ use tokio::{
     time::{sleep_until, timeout_at},
 };
 
-pub(crate) use self::permission::off;
+pub(crate) use self::permission::{off, refusal};
 use self::{
     eras::Eras,
     listing::{Added, Agreement, Listing},
@@ -152,11 +152,6 @@ impl Origin {
             is_split,
             is_alone: !needs_project,
         }
-    }
-
-    /// Tests if the instance is for the gateway, and callers have others.
-    fn is_for_gateway(&self) -> bool {
-        self.is_split && self.key.is_none()
     }
 
     /// An instance for the callers with this key.
@@ -275,6 +270,11 @@ impl Instance {
         self.is_split.load(Relaxed)
     }
 
+    /// Tests if the instance is for the gateway, and callers have others.
+    fn is_for_gateway(&self) -> bool {
+        self.is_split() && self.key().is_none()
+    }
+
     fn note_split(self: &Arc<Self>) {
         let mut split = self.common.split.lock();
         split.retain(|instance| instance.strong_count() > 0);
@@ -295,6 +295,13 @@ impl Instance {
             instance.adopt_known_lists();
             instance.is_split.store(true, Relaxed);
             instance.note_split();
+            // Without a keeper, it is stopped when its calls have ended.
+            for connection in [Some(&instance), instance.other().as_ref()]
+                .into_iter()
+                .flatten()
+            {
+                connection.wake.notify_one();
+            }
         });
     }
 

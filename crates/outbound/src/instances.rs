@@ -116,8 +116,7 @@ pub(crate) trait InUse {
 #[derive(Debug)]
 pub(crate) struct Instances<T> {
     entries: Vec<Entry<T>>,
-    /// The instances that are stopping. They still take up room.
-    ending: Vec<Entry<T>>,
+    ending: Vec<Ending<T>>,
     /// The number of the last one.
     last: u64,
 }
@@ -134,15 +133,27 @@ pub(crate) struct Entry<T> {
     pub(crate) instance: T,
 }
 
+/// An instance that is stopping.
+#[derive(Debug)]
+struct Ending<T> {
+    entry: Entry<T>,
+    /// Another one, which starts when this one has ended, takes up its room by now.
+    is_replaced: bool,
+}
+
 /// An instance that is about to be created.
 #[derive(Debug)]
 pub(crate) struct Vacancy<T> {
     pub(crate) number: u64,
-    /// The least number that no other instance has at the moment.
+    /// The least number that no other instance has at the moment, except for its predecessors.
     pub(crate) place: usize,
-    /// The instances that make room. They have to end first.
-    pub(crate) replaced: Vec<T>,
+    /// The instances that have to end first. They are to be stopped, and [have ended](Instances::ended) then.
+    pub(crate) predecessors: Vec<Entry<T>>,
 }
+
+/// The most instances that wait for one that is stopping, directly or for one another. Otherwise, callers that come and
+/// go could create any number of them before it has ended.
+const REPLACED_MAX: usize = 64;
 
 /// There is no room, and all instances that could make some are in use.
 #[derive(Debug, PartialEq, Eq)]
@@ -180,27 +191,32 @@ impl<T: InUse + Clone> Instances<T> {
             entry.rank = entry.rank.max(rank);
             return Ok(entry.instance.clone());
         }
-        let is_predecessor = |entry: &mut Entry<T>| entry.key == *key;
-        let mut ending: Vec<_> = self.ending.extract_if(.., is_predecessor).collect();
-        let mut idle = Vec::new();
-        while !self.has_room(rank, most) {
-            if let Some(at) = self.ending.iter().position(|entry| entry.rank <= rank) {
-                ending.push(self.ending.remove(at));
-            } else if let Some(at) = self.longest_idle(rank) {
-                idle.push(self.entries.remove(at));
-            } else {
-                self.ending.extend(ending);
-                self.entries.extend(idle);
-                self.entries.sort_by_key(|entry| entry.number);
-                return Err(Full);
+        let ending = self.ending.iter().filter(|ending| !ending.is_replaced);
+        let former = ending.filter(|ending| ending.entry.key == *key);
+        // The ones that take up room and have to end first.
+        let mut leaving: Vec<_> = former.map(|ending| ending.entry.number).collect();
+        while !self.has_room(rank, most, &leaving) {
+            leaving.push(self.next_to_leave(rank, &leaving).ok_or(Full)?);
+        }
+        let replaced = self.ending.iter().filter(|ending| ending.is_replaced);
+        if !leaving.is_empty() && replaced.count() >= REPLACED_MAX {
+            return Err(Full);
+        }
+        self.end(|entry| leaving.contains(&entry.number));
+        let mut predecessors = Vec::new();
+        for ending in &mut self.ending {
+            let number = ending.entry.number;
+            // The others still take up room.
+            ending.is_replaced |= leaving.first() == Some(&number);
+            if ending.entry.key == *key || leaving.contains(&number) {
+                predecessors.push(ending.entry.clone());
             }
         }
-        let (number, place) = self.vacant();
-        let replaced = ending.into_iter().chain(idle);
+        let (number, place) = self.vacant(&predecessors);
         let instance = start(Vacancy {
             number,
             place,
-            replaced: replaced.map(|entry| entry.instance).collect(),
+            predecessors,
         });
         self.entries.push(Entry {
             key: key.clone(),
@@ -212,41 +228,73 @@ impl<T: InUse + Clone> Instances<T> {
         Ok(instance)
     }
 
-    fn has_room(&self, rank: Rank, most: usize) -> bool {
-        let all = || self.entries.iter().chain(&self.ending);
-        let others = all().filter(|entry| entry.rank < Rank::Owner).count();
-        all().count() < most && (rank == Rank::Owner || others < (most / 2).max(1))
+    /// Tests if there is room for another one without the ones with the numbers `leaving`.
+    fn has_room(&self, rank: Rank, most: usize, leaving: &[u64]) -> bool {
+        let ending = self.ending.iter().filter(|ending| !ending.is_replaced);
+        let all = self
+            .entries
+            .iter()
+            .chain(ending.map(|ending| &ending.entry));
+        let stay: Vec<_> = all
+            .filter(|entry| !leaving.contains(&entry.number))
+            .collect();
+        let others = stay.iter().filter(|entry| entry.rank < Rank::Owner).count();
+        stay.len() < most && (rank == Rank::Owner || others < (most / 2).max(1))
     }
 
-    /// The position of the instance that has been idle longest, of all that may make room for a caller of this rank.
-    fn longest_idle(&self, rank: Rank) -> Option<usize> {
-        let entries = self.entries.iter().enumerate();
-        let idle = entries.filter_map(|(at, entry)| {
-            let since = entry.instance.idle_since()?;
-            (entry.rank <= rank).then_some((since, entry.number, at))
-        });
-        idle.min().map(|(_, _, at)| at)
+    /// The number of the next one that makes room for a caller of this rank: one that is stopping or, of all others, the
+    /// one that has been idle longest.
+    fn next_to_leave(&self, rank: Rank, leaving: &[u64]) -> Option<u64> {
+        let may_leave = |entry: &Entry<T>| entry.rank <= rank && !leaving.contains(&entry.number);
+        let ending = self.ending.iter().filter(|ending| !ending.is_replaced);
+        let mut ending = ending.map(|ending| &ending.entry);
+        if let Some(ending) = ending.find(|entry| may_leave(entry)) {
+            return Some(ending.number);
+        }
+        let idle = self.entries.iter().filter(|entry| may_leave(entry));
+        let idle = idle.filter_map(|entry| Some((entry.instance.idle_since()?, entry.number)));
+        idle.min().map(|(_, number)| number)
     }
 
-    fn vacant(&mut self) -> (u64, usize) {
+    fn vacant(&mut self, predecessors: &[Entry<T>]) -> (u64, usize) {
         self.last += 1;
-        let all = || self.entries.iter().chain(&self.ending);
-        let is_free = |place: &usize| all().all(|entry| entry.place != *place);
-        // One of these is free: there are fewer entries than numbers.
-        let place = (1..=all().count() + 1).find(is_free);
+        let ending = self.ending.iter().map(|ending| &ending.entry);
+        let is_predecessor = |number| predecessors.iter().any(|entry| entry.number == number);
+        let ending = ending.filter(|entry| !is_predecessor(entry.number));
+        let others: Vec<_> = self.entries.iter().chain(ending).collect();
+        let is_free = |place: &usize| others.iter().all(|entry| entry.place != *place);
+        // One of these is free: there are fewer instances than numbers.
+        let place = (1..=others.len() + 1).find(is_free);
         (self.last, place.unwrap_or(1))
     }
 
     /// Removes the instances for which this holds. They take up room until they [have ended](Self::ended).
     pub(crate) fn end(&mut self, is_it: impl Fn(&Entry<T>) -> bool) -> Vec<Entry<T>> {
         let removed: Vec<_> = self.entries.extract_if(.., |entry| is_it(entry)).collect();
-        self.ending.extend(removed.iter().cloned());
+        let ending = removed.iter().cloned().map(|entry| Ending {
+            entry,
+            is_replaced: false,
+        });
+        self.ending.extend(ending);
         removed
+    }
+
+    /// Removes all instances, like [`end`](Self::end), and returns those that are stopping already, too.
+    pub(crate) fn end_all(&mut self) -> Vec<Entry<T>> {
+        self.end(|_| true);
+        let ending = self.ending.iter();
+        ending.map(|ending| ending.entry.clone()).collect()
     }
 
     /// Forgets an instance that was stopping.
     pub(crate) fn ended(&mut self, number: u64) {
-        self.ending.retain(|entry| entry.number != number);
+        self.ending.retain(|ending| ending.entry.number != number);
+    }
+
+    /// The number of instances that have not ended.
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        self.entries.len() + self.ending.len()
     }
 
     /// All instances that are not stopping, oldest first.
@@ -269,6 +317,10 @@ mod tests {
         key: Key,
         number: u64,
         place: usize,
+        /// It starts when these have ended.
+        predecessors: Vec<Rc<Self>>,
+        /// The limit when it was created.
+        most: usize,
         state: RefCell<State>,
     }
 
@@ -282,11 +334,14 @@ mod tests {
     }
 
     impl Process {
-        fn new(key: &Key, vacancy: &Vacancy<Rc<Self>>, now: Instant) -> Rc<Self> {
+        fn new(key: &Key, vacancy: Vacancy<Rc<Self>>, most: usize, now: Instant) -> Rc<Self> {
+            let predecessors = vacancy.predecessors.into_iter();
             Rc::new(Self {
                 key: key.clone(),
                 number: vacancy.number,
                 place: vacancy.place,
+                predecessors: predecessors.map(|entry| entry.instance).collect(),
+                most,
                 state: RefCell::new(State {
                     calls: 0,
                     last_used: now,
@@ -295,6 +350,19 @@ mod tests {
                     has_ended: false,
                 }),
             })
+        }
+
+        fn has_ended(&self) -> bool {
+            self.state.borrow().has_ended
+        }
+
+        fn is_ending(&self) -> bool {
+            self.state.borrow().is_ending
+        }
+
+        /// Tests if it may run: those before it have ended, and it has not.
+        fn is_alive(&self) -> bool {
+            !self.has_ended() && self.predecessors.iter().all(|process| process.has_ended())
         }
     }
 
@@ -401,39 +469,41 @@ mod tests {
                 .iter()
                 .map(|entry| (entry.number, (entry.rank, Rc::clone(&entry.instance))))
                 .collect();
-            let (now, mut replaced) = (self.now, Vec::new());
-            let found = self
-                .table
-                .find_or_start(&key, who.rank(), self.most, |mut vacancy| {
-                    replaced = std::mem::take(&mut vacancy.replaced);
-                    Process::new(&key, &vacancy, now)
-                });
+            let (now, most) = (self.now, self.most);
+            let found = self.table.find_or_start(&key, who.rank(), most, |vacancy| {
+                Process::new(&key, vacancy, most, now)
+            });
             let may_go = |process: &Process| {
                 let known = before.get(&process.number);
                 known.is_some_and(|(rank, _)| *rank <= who.rank())
                     && process.state.borrow().calls == 0
             };
-            for process in &replaced {
-                if !process.state.borrow().is_ending {
-                    prop_assert!(may_go(process), "a process in use was replaced");
-                    let since = process.state.borrow().last_used;
-                    let is_older = |other: &&(Rank, Rc<Process>)| {
-                        may_go(&other.1) && other.1.state.borrow().last_used < since
-                    };
-                    let stays = |other: &&(Rank, Rc<Process>)| {
-                        !replaced.iter().any(|gone| Rc::ptr_eq(gone, &other.1))
-                    };
-                    prop_assert_eq!(before.values().filter(stays).filter(is_older).count(), 0);
-                }
+            let is_new = |process: &&Rc<Process>| !before.contains_key(&process.number);
+            let created = found.as_ref().ok().filter(is_new);
+            let replaced = created.map_or(&[][..], |created| &created.predecessors[..]);
+            for process in replaced.iter().filter(|process| !process.is_ending()) {
+                prop_assert!(may_go(process), "a process in use was replaced");
+                let since = process.state.borrow().last_used;
+                let is_older = |other: &&(Rank, Rc<Process>)| {
+                    may_go(&other.1) && other.1.state.borrow().last_used < since
+                };
+                let stays = |other: &&(Rank, Rc<Process>)| {
+                    !replaced.iter().any(|gone| Rc::ptr_eq(gone, &other.1))
+                };
+                prop_assert_eq!(before.values().filter(stays).filter(is_older).count(), 0);
+            }
+            for process in replaced {
                 let mut state = process.state.borrow_mut();
-                (state.is_up, state.has_ended) = (false, true);
+                (state.is_up, state.is_ending) = (false, true);
             }
             let Ok(process) = found else {
                 let has = before.values().any(|(_, process)| process.key == key);
                 prop_assert!(!has, "an existing process was refused");
                 // Without all that may make room for the caller, there would still be none.
                 let stay = before.values().filter(|(_, process)| !may_go(process));
-                let ending = self.table.ending.iter().map(|entry| entry.rank);
+                let ending = self.table.ending.iter();
+                let ending = ending.filter(|ending| !ending.is_replaced);
+                let ending = ending.map(|ending| ending.entry.rank);
                 let ending = ending.filter(|rank| *rank > who.rank());
                 let stay: Vec<_> = stay.map(|(rank, _)| *rank).chain(ending).collect();
                 let others = stay.iter().filter(|rank| **rank < Rank::Owner).count();
@@ -449,11 +519,6 @@ mod tests {
             );
             if !before.contains_key(&process.number) {
                 self.all.push(Rc::clone(&process));
-                let alive = self
-                    .all
-                    .iter()
-                    .filter(|other| !other.state.borrow().has_ended);
-                prop_assert!(alive.count() <= self.most, "there are too many processes");
             }
             let mut state = process.state.borrow_mut();
             prop_assert!(
@@ -502,11 +567,8 @@ mod tests {
         }
 
         fn ended(&mut self, at: usize) {
-            let is_ending = |process: &&Rc<Process>| {
-                let state = process.state.borrow();
-                state.is_ending && !state.has_ended
-            };
-            let ending: Vec<_> = self.all.iter().filter(is_ending).collect();
+            let can_end = |process: &&Rc<Process>| process.is_ending() && process.is_alive();
+            let ending: Vec<_> = self.all.iter().filter(can_end).collect();
             if let Some(process) = ending.get(at % ending.len().max(1)) {
                 process.state.borrow_mut().has_ended = true;
                 self.table.ended(process.number);
@@ -531,20 +593,26 @@ mod tests {
                 prop_assert!(others.iter().all(|other| other.number > entry.number));
                 prop_assert!(!entry.instance.state.borrow().is_ending);
             }
-            let alive = self
+            let alive: Vec<_> = self
                 .all
                 .iter()
-                .filter(|process| !process.state.borrow().has_ended);
-            let alive: Vec<_> = alive.collect();
+                .filter(|process| process.is_alive())
+                .collect();
             for (at, process) in alive.iter().enumerate() {
-                let mut others = alive[at + 1..].iter();
-                prop_assert!(others.all(|other| other.place != process.place));
-                // Nothing leaks: a process that has not ended is known, or is stopping.
-                let is_known = known
-                    .iter()
-                    .any(|entry| Rc::ptr_eq(&entry.instance, process));
-                prop_assert_eq!(is_known, !process.state.borrow().is_ending);
+                let others = &alive[at + 1..];
+                prop_assert!(others.iter().all(|other| other.place != process.place));
+                prop_assert!(others.iter().all(|other| other.key != process.key));
             }
+            let most = alive.last().map_or(0, |newest| newest.most);
+            prop_assert!(alive.len() <= most, "there are too many processes");
+            // Nothing leaks: a process that has not ended is known, or is stopping.
+            let mut left = self.all.iter().filter(|process| !process.has_ended());
+            let is_known = |process: &Rc<Process>| {
+                known
+                    .iter()
+                    .any(|entry| Rc::ptr_eq(&entry.instance, process))
+            };
+            prop_assert!(left.all(|process| is_known(process) != process.is_ending()));
             Ok(())
         }
     }

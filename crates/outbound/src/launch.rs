@@ -83,6 +83,10 @@ pub(crate) async fn connect(
             Ok((client, oauth))
         }
         Prepared::Launch { launch, ladder } => {
+            #[cfg(test)]
+            if let Some(servers) = &deps.fake_servers {
+                return Ok((builder.connect(servers.stdio(&launch)), None));
+            }
             let supervised = Supervised {
                 launch: *launch,
                 ladder,

@@ -15,7 +15,10 @@ use std::{
     hash::BuildHasher as _,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Relaxed, SeqCst},
+        },
     },
     time::Duration,
 };
@@ -133,7 +136,7 @@ pub struct Questions {
     changed: Notify,
     /// A call of the owner has been made.
     owned: AtomicBool,
-    /// Identifies the client that has made all calls so far: [`UNUSED`], [`SEVERAL`] or a hash.
+    /// Identifies the client that has made, or is about to make, all calls so far: [`UNUSED`], [`SEVERAL`] or a hash.
     user: AtomicU64,
     /// The client that last reported a change of its roots.
     roots: Mutex<Option<(Realm, Backchannel)>>,
@@ -279,19 +282,24 @@ impl Questions {
         if caller.realm.principal == Principal::Owner && !self.owned.load(Relaxed) {
             self.owned.store(true, Relaxed);
         }
+        self.expect(caller);
+    }
+
+    /// Records that this caller is about to make a call.
+    pub(crate) fn expect(&self, caller: &Caller) {
         let user = user(caller);
-        let former = self.user.load(Relaxed);
+        let former = self.user.load(SeqCst);
         if former != user && former != SEVERAL {
-            let only = self.user.compare_exchange(UNUSED, user, Relaxed, Relaxed);
+            let only = self.user.compare_exchange(UNUSED, user, SeqCst, SeqCst);
             if only.is_err_and(|other| other != user) {
-                self.user.store(SEVERAL, Relaxed);
+                self.user.store(SEVERAL, SeqCst);
             }
         }
     }
 
-    /// Tests if no other client has made a call.
+    /// Tests if no other client has made a call, or is about to.
     pub(crate) fn is_only_user(&self, caller: &Caller) -> bool {
-        self.user.load(Relaxed) == user(caller)
+        self.user.load(SeqCst) == user(caller)
     }
 
     /// Tests if a message that belongs to no call may concern this realm: all calls in flight must be its own,

@@ -8,7 +8,10 @@ use std::{
     ops::Deref,
     sync::{
         Arc, Weak,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        atomic::{
+            AtomicBool,
+            Ordering::{Relaxed, SeqCst},
+        },
     },
     time::{Duration, Instant},
 };
@@ -26,13 +29,17 @@ use switchboard_base::{
 use switchboard_catalog::{Kind, Offers, ServerPart};
 use switchboard_client::{Era, RequestFailure, model::LogLevel};
 use switchboard_config::{Because, Placeholder, Remote, Server, Sharing, Transport};
-use tokio::{sync::watch, task::JoinSet, time::timeout};
+use tokio::{
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+    time::timeout,
+};
 
 use crate::{
     cache::Freshness,
     deps::Deps,
     discovery::Missing,
-    instance::{Instance, Known, Origin, off},
+    instance::{Instance, Known, Origin, off, refusal},
     instances::{Entry, Full, InUse as _, Instances, Key, Vacancy},
     pins::{Decision, Undecided},
     sign_in::{self, Page, Purpose, SignInError},
@@ -232,19 +239,24 @@ impl Upstream {
     }
 
     fn is_split_by_questions(&self) -> bool {
-        self.because == Because::Default && self.asks_back.load(Relaxed)
+        self.because == Because::Default && self.asks_back.load(SeqCst)
     }
 
     /// The instance of this caller. If there is none, it is created, and started when it is used.
     pub fn instance(&self, caller: &Caller) -> Result<Lease, Error> {
-        let (sharing, _) = self.sharing();
+        let (mut sharing, _) = self.sharing();
         if sharing == Sharing::All {
-            return Ok(self.shared());
+            let shared = self.shared();
+            // The call may wait for an approver, while another client is asked.
+            shared.questions.expect(caller);
+            if !self.is_split_by_questions() {
+                return Ok(shared);
+            }
+            sharing = Sharing::Client;
         }
         let settings = self.common.settings.load();
-        if off(&self.name, &settings).is_some() {
-            // Its health is the reason of the error.
-            return Ok(self.shared());
+        if let Some(error) = refusal(&self.name, &settings) {
+            return Err(error);
         }
         let key = self.key(sharing, caller)?;
         let mut own = self.own.lock();
@@ -261,12 +273,15 @@ impl Upstream {
                     let Vacancy {
                         number,
                         place,
-                        replaced,
+                        predecessors,
                     } = vacancy;
+                    let former = predecessors.iter();
+                    let former = former.map(|entry| Arc::clone(&entry.instance)).collect();
+                    self.stop_all(predecessors);
                     let origin = Origin::own(&self.name, number, &key, place, &caller.client);
                     let known = self.deps.live_catalog.offers(&self.name);
                     let known = Known::of(known.as_deref());
-                    Instance::start(origin, &self.common, &self.deps, known, replaced)
+                    Instance::start(origin, &self.common, &self.deps, known, former)
                 });
         let instance = found.map_err(|Full| Error::TooManyInstances {
             server: Arc::clone(&self.name),
@@ -479,15 +494,16 @@ impl Upstream {
             return;
         }
         let shared = self.shared.load_full();
-        let keeper = asked.filter(|caller| shared.questions.is_only_user(caller));
-        let keeper = keeper.and_then(|caller| self.key(Sharing::Client, caller).ok());
-        {
+        let keeper = {
             let mut own = self.own.lock();
-            if own.ended || self.asks_back.swap(true, Relaxed) {
+            if own.ended || self.asks_back.swap(true, SeqCst) {
                 return;
             }
-            own.keeper.clone_from(&keeper);
-        }
+            // Another client that has got this instance is recorded by now, or else it notices the split.
+            let keeper = asked.filter(|caller| shared.questions.is_only_user(caller));
+            own.keeper = keeper.and_then(|caller| self.key(Sharing::Client, caller).ok());
+            own.keeper.clone()
+        };
         shared.split_off(keeper);
         let line =
             "asks clients during their calls, so each client has its own process from now on";
@@ -519,7 +535,7 @@ impl Upstream {
         }
         let left = own.instances.end(|entry| has_left(&entry.key));
         drop(own);
-        self.stop_all(left).detach_all();
+        self.stop_all(left);
     }
 
     /// The error of a call that finds no connection.
@@ -562,9 +578,9 @@ impl Upstream {
                 .collect();
             (left, kept)
         };
-        let mut stopping = self.stop_all(left);
+        let mut restarting = self.stop_all(left);
         for instance in kept {
-            stopping.spawn(async move { instance.restart().await });
+            restarting.push(tokio::spawn(async move { instance.restart().await }));
         }
         let (sharing, _) = self.sharing();
         let is_known = self.deps.live_catalog.offers(&self.name).is_some();
@@ -572,7 +588,7 @@ impl Upstream {
         if sharing == Sharing::All || is_kept || !is_known && !self.refers_to_project {
             self.shared.load_full().restart().await;
         }
-        while stopping.join_next().await.is_some() {}
+        all_done(restarting).await;
     }
 
     /// Starts a sign-in to the server, in place of one in progress. Returns the page that the user has to open; `None` if
@@ -679,22 +695,32 @@ impl Upstream {
         let all = {
             let mut own = self.own.lock();
             own.ended = true;
-            own.instances.end(|_| true)
+            own.instances.end_all()
         };
-        let mut stopping = self.stop_all(all);
+        let stopping = self.stop_all(all);
         self.shared.load_full().stop().await;
-        while stopping.join_next().await.is_some() {}
+        all_done(stopping).await;
     }
 
-    /// Stops instances that were removed. Until they have ended, they take up room.
-    fn stop_all(&self, entries: Vec<Entry<Arc<Instance>>>) -> JoinSet<()> {
+    /// Stops instances that were removed. Until they have ended, they take up room. They end even if no caller waits.
+    fn stop_all(&self, entries: Vec<Entry<Arc<Instance>>>) -> Vec<JoinHandle<()>> {
         let stopping = entries.into_iter().map(|entry| {
             let own = Arc::clone(&self.own);
-            async move {
+            tokio::spawn(async move {
                 entry.instance.stop().await;
                 own.lock().instances.ended(entry.number);
-            }
+            })
         });
         stopping.collect()
     }
 }
+
+async fn all_done(tasks: Vec<JoinHandle<()>>) {
+    for task in tasks {
+        // An error means that the runtime is shutting down.
+        let _ = task.await;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,11 @@
 //! Decides by its settings if a server may run, and if it runs all the time.
 
-use switchboard_base::health::{Health, Reason, ServerState};
+use std::sync::Arc;
+
+use switchboard_base::{
+    error::Error,
+    health::{Health, Reason, ServerState},
+};
 use switchboard_config::{Server, Start};
 
 use super::Origin;
@@ -30,6 +35,21 @@ pub(crate) fn off(name: &str, settings: &Server) -> Option<Health> {
         reason: Some(Reason::plain(start_approval::REASON)),
         action: Some(start_approval::action(name).into()),
         ..Health::new(ServerState::Parked)
+    })
+}
+
+/// The error of calls to a server that its settings prevent from running; `None` for others.
+pub(crate) fn refusal(name: &Arc<str>, settings: &Server) -> Option<Error> {
+    let server = Arc::clone(name);
+    let health = off(name, settings)?;
+    Some(match health.reason {
+        None => Error::Disabled { server },
+        Some(reason) => Error::InitializationFailed {
+            server,
+            reason,
+            action: health.action,
+            retry_after: None,
+        },
     })
 }
 

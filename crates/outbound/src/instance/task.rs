@@ -21,6 +21,7 @@ use switchboard_config::{Server, Transport};
 use switchboard_wire::with_hint;
 use tokio::{
     sync::{mpsc, oneshot, watch},
+    task::JoinSet,
     time::sleep_until,
 };
 
@@ -51,6 +52,8 @@ pub(super) struct Task {
     instance: Arc<Instance>,
     restart: Restart,
     run: Option<Run>,
+    /// The runs that were ended in the background.
+    ending: JoinSet<()>,
     runs: u64,
     known: bool,
     era: Option<Era>,
@@ -121,6 +124,7 @@ impl Task {
             instance,
             restart: Restart::new(Settings::default(), random::number()),
             run: None,
+            ending: JoinSet::new(),
             runs: 0,
             known: known.offers,
             era: known.era,
@@ -237,15 +241,15 @@ impl Task {
         if self.is_kept_up(&settings) || !self.known {
             return None;
         }
+        let first = self.instance.first();
         let unused = run.uses == self.instance.limiter.uses();
         let patience = match settings.idle_stop {
             // It was started only to fetch its lists.
             Some(patience) if unused => patience.min(LEARN_LINGER),
-            // The same, and callers have instances of their own.
-            None if unused && self.instance.origin.is_for_gateway() => LEARN_LINGER,
+            // No call comes any more.
+            None if first.as_ref().is_some_and(|first| first.is_for_gateway()) => LEARN_LINGER,
             patience => patience?,
         };
-        let first = self.instance.first();
         let watched = first.is_some_and(|first| !first.watched.is_empty());
         let in_use = watched || !self.instance.questions.is_empty();
         let used = self.instance.limiter.last_used().filter(|_| !in_use);
@@ -570,8 +574,9 @@ impl Task {
     /// Ends the run in the background.
     fn let_go(&mut self) {
         self.instance.hide();
+        while self.ending.try_join_next().is_some() {}
         if let Some(run) = self.run.take() {
-            tokio::spawn(async move {
+            self.ending.spawn(async move {
                 run.client.stop().await;
                 run.client.closed().await;
             });
@@ -713,7 +718,7 @@ impl Task {
         self.instance.set_new(false);
     }
 
-    /// Ends the run and waits until its process is gone.
+    /// Ends the run and waits until its process is gone, and those of former runs.
     async fn end(&mut self, state: ServerState) {
         self.awaited = None;
         self.outage = None;
@@ -724,6 +729,7 @@ impl Task {
             run.client.stop().await;
             run.client.closed().await;
         }
+        while self.ending.join_next().await.is_some() {}
     }
 
     fn tell(&self, health: Health) {
