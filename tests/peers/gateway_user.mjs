@@ -22,14 +22,19 @@ if (!scenario.startsWith("auth/") || leftOut.split(",").includes(scenario)) proc
 
 const client = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? "{}");
 const oauth = client.client_id
-    ? { clientId: client.client_id, clientSecret: client.client_secret && "${env:CLIENT_SECRET}", issuer: client.issuer }
+    ? {
+          clientId: client.client_id,
+          clientSecret: client.client_secret && "${env:CLIENT_SECRET}",
+          privateKey: client.private_key_pem && "${env:PRIVATE_KEY}",
+          issuer: client.issuer,
+      }
     : { clientMetadataUrl: "https://conformance-test.local/client-metadata.json" };
 if (scenario.startsWith("auth/client-credentials")) oauth.grant = "client_credentials";
 
 const home = await mkdtemp(join(tmpdir(), "sb-"));
 const config = { listen: "127.0.0.1:0", memory: { enabled: false }, mcpServers: { suite: { url, oauth, start: "eager" } } };
 await writeFile(join(home, "switchboard.json"), JSON.stringify(config));
-const env = { ...process.env, CLIENT_SECRET: client.client_secret ?? "" };
+const env = { ...process.env, CLIENT_SECRET: client.client_secret ?? "", PRIVATE_KEY: client.private_key_pem ?? "" };
 
 const gateway = spawn(program, ["--home", home, "serve"], { env, stdio: ["ignore", "ignore", "inherit"] });
 

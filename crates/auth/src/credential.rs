@@ -36,9 +36,11 @@ impl Credential {
         if configured.id != self.client.id || is_elsewhere {
             return;
         }
-        let has_secret = configured.secret.is_some();
-        if has_secret != self.client.secret.is_some() {
-            self.client.authentication = Authentication::choose(has_secret, None);
+        let has_key = self.client.authentication == Authentication::PrivateKeyJwt;
+        if configured.secret.is_some() != self.client.secret.is_some()
+            || configured.private_key.is_some() != has_key
+        {
+            self.client.authentication = Authentication::of(configured, None);
         }
         self.client.secret.clone_from(&configured.secret);
     }
@@ -69,6 +71,8 @@ pub enum Authentication {
     ClientSecretBasic,
     /// With parameters of the form.
     ClientSecretPost,
+    /// With a token that it signs.
+    PrivateKeyJwt,
 }
 
 /// The tokens of a sign-in.
@@ -113,13 +117,23 @@ impl Authentication {
             Self::None => "none",
             Self::ClientSecretBasic => "client_secret_basic",
             Self::ClientSecretPost => "client_secret_post",
+            Self::PrivateKeyJwt => "private_key_jwt",
         }
     }
 
+    /// The method of this name, for a client that registers itself: it has no key.
     pub(crate) fn read(name: &str) -> Option<Self> {
         [Self::None, Self::ClientSecretBasic, Self::ClientSecretPost]
             .into_iter()
             .find(|method| method.as_str() == name)
+    }
+
+    /// The method for a configured client, at a server that supports these.
+    pub(crate) fn of(client: &ConfiguredClient, supported: Option<&[String]>) -> Self {
+        if client.private_key.is_some() {
+            return Self::PrivateKeyJwt;
+        }
+        Self::choose(client.secret.is_some(), supported)
     }
 
     /// The method for a client with a secret, or without one, at a server that supports these.

@@ -1,6 +1,6 @@
 //! The reasons why a sign-in fails.
 
-use crate::shown;
+use crate::{Algorithm, shown};
 
 /// The fault of a document that is not JSON.
 const NO_JSON: &str = "not JSON";
@@ -52,6 +52,23 @@ pub enum Error {
     /// There is no client that could sign in for itself.
     #[error("no client is configured that could sign in for itself")]
     NoClient,
+    /// The private key of the client cannot be used.
+    #[error("the private key of the client cannot be used: {reason}")]
+    BadKey {
+        /// The fault. Nothing of the key is in it.
+        reason: String,
+    },
+    /// The authorization server accepts no signatures of this kind.
+    #[error(
+        "the authorization server `{}` does not accept signatures with {algorithm}",
+        shown(issuer)
+    )]
+    KeyNotAccepted {
+        /// The authorization server.
+        issuer: String,
+        /// The algorithm of the key.
+        algorithm: Algorithm,
+    },
     /// The server names no authorization server, or none that can be used.
     #[error("the server names no authorization server that can be used")]
     NoAuthorizationServer,
@@ -183,13 +200,6 @@ impl Error {
         matches!(self, Self::Metadata { reason, .. } if reason == NO_JSON)
     }
 
-    pub(crate) fn no_token_endpoint(issuer: String) -> Self {
-        Self::NoEndpoint {
-            issuer,
-            endpoint: "token endpoint",
-        }
-    }
-
     /// Tests if the same request may succeed later, without an action of the user.
     pub fn is_temporary(&self) -> bool {
         match self {
@@ -227,6 +237,12 @@ impl Error {
             }
             Self::Refused { code, .. } if code == "invalid_target" => {
                 "the provider rejects the `resource` parameter: set `oauth.resource` to false, or to the value that it documents"
+            }
+            Self::BadKey { .. } => {
+                "set `oauth.privateKey` to a key of RSA or P-256 in PKCS#8 and PEM, which `openssl pkcs8 -topk8 -nocrypt` writes"
+            }
+            Self::KeyNotAccepted { .. } => {
+                "register another key with the provider: one on the curve P-256 signs with ES256, one of RSA with RS256"
             }
             Self::Refused { .. } => {
                 "check `oauth` in the configuration of the server: client, redirect URI and scopes"

@@ -3,27 +3,28 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use url::{Url, form_urlencoded};
 
-use crate::{Authentication, Body, Client, Credential, Request};
+use crate::{Authentication, Body, Client, Request, Secret};
 
-/// A request to the token endpoint, which authenticates the client.
-pub(crate) fn to_token_endpoint(
-    credential: &Credential,
-    parameters: &[(&str, &str)],
-) -> Option<Request> {
-    post(&credential.token_endpoint, &credential.client, parameters)
-}
+/// The kind of assertion with which a client authenticates itself.
+const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// A form with these parameters, which authenticates the client. `None` if the address is not a URL.
+/// A form with these parameters, which authenticates the client, except for the assertion of one that has a key. `None`
+/// if the address is not a URL.
 pub(crate) fn post(address: &str, client: &Client, parameters: &[(&str, &str)]) -> Option<Request> {
     let url = Url::parse(address).ok()?;
     let mut form = form_urlencoded::Serializer::new(String::new());
     form.extend_pairs(parameters);
-    let secret = client.secret.as_ref().map(crate::Secret::expose);
+    let secret = client.secret.as_ref().map(Secret::expose);
     let authorization = match (client.authentication, secret) {
         (Authentication::ClientSecretBasic, Some(secret)) => Some(basic(&client.id, secret)),
         (Authentication::ClientSecretPost, Some(secret)) => {
             form.append_pair("client_id", &client.id);
             form.append_pair("client_secret", secret);
+            None
+        }
+        (Authentication::PrivateKeyJwt, _) => {
+            form.append_pair("client_id", &client.id);
+            form.append_pair("client_assertion_type", ASSERTION);
             None
         }
         (_, _) => {
@@ -35,7 +36,20 @@ pub(crate) fn post(address: &str, client: &Client, parameters: &[(&str, &str)]) 
         url,
         authorization: authorization.map(Into::into),
         body: Some(Body::Form(form.finish().into())),
+        assertion: None,
     })
+}
+
+impl Request {
+    /// Adds the signed [assertion](Self::assertion) to the form.
+    pub fn authenticate(&mut self, assertion: &Secret) {
+        if let Some(Body::Form(form)) = &mut self.body {
+            // A token has only characters that stand for themselves.
+            let added = format!("{}&client_assertion={}", form.expose(), assertion.expose());
+            *form = added.into();
+        }
+        self.assertion = None;
+    }
 }
 
 fn basic(id: &str, secret: &str) -> String {

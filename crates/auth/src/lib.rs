@@ -16,6 +16,7 @@
 //! | renew | end | load, then refresh | load, then refresh | – | – | – |
 //! | response | – | – | – | next document, register, then open the browser | save, then `SignedIn` | save, then `SignedIn` |
 //! | refresh token refused | – | – | – | – | – | load again; the second time save without tokens, then `SignedOut` |
+//! | request cannot be signed | – | – | – | – | end | end; the tokens are kept |
 //! | request failed | – | – | – | end | end | end; the tokens are kept |
 //! | callback, other state | ignore | ignore | ignore | ignore | ignore | ignore |
 //! | callback | ignore | ignore | check issuer, exchange the code | ignore | ignore | ignore |
@@ -38,6 +39,7 @@ mod metadata;
 mod pkce;
 mod secret;
 mod settings;
+mod signed;
 mod tokens;
 
 pub use address::Reach;
@@ -47,6 +49,7 @@ pub use error::Error;
 pub use machine::{Action, Body, Event, Machine, Request, Response, SignIn, State};
 pub use secret::Secret;
 pub use settings::{ConfiguredClient, Grant, ResourceParameter, Settings};
+pub use signed::{Algorithm, PrivateKey, Unsigned};
 
 /// The most characters of a text of another party that are repeated.
 const EXCERPT: usize = 200;

@@ -8,7 +8,7 @@ mod tokens;
 use url::Url;
 
 use crate::{
-    Challenge, Credential, Error, Grant, Secret, Settings,
+    Challenge, Credential, Error, Grant, Secret, Settings, Unsigned,
     address::Reach,
     metadata::{ResourceMetadata, ServerMetadata},
 };
@@ -69,6 +69,8 @@ pub enum Event<'a> {
     Response(Response<'a>),
     /// The request in flight got no response, for this reason.
     Failed(String),
+    /// The request in flight cannot be sent, for this reason: the key of the client cannot be used, for example.
+    Unable(Error),
     /// The browser was redirected to this URL, or the user pasted it.
     Callback(&'a str),
     /// The credential was saved.
@@ -134,6 +136,8 @@ pub struct Request {
     pub authorization: Option<Secret>,
     /// The body; `None` for a GET.
     pub body: Option<Body>,
+    /// The token with which the client authenticates itself, to be signed and passed to [`Request::authenticate`].
+    pub assertion: Option<Unsigned>,
 }
 
 /// The body of a POST.
@@ -402,10 +406,11 @@ impl Machine {
             }
             Event::SignIn(start) => self.sign_in(start),
             Event::Renew => self.renew(),
-            Event::SignOut => Ok(self.sign_out()),
+            Event::SignOut => Ok(self.sign_out(now)),
             Event::Response(response) => self.response(now, &response),
-            Event::Failed(reason) => self.failed(reason),
-            Event::Callback(url) => return self.callback(url),
+            Event::Failed(reason) => self.failed(now, reason),
+            Event::Unable(error) => Ok(self.unable(now, error)),
+            Event::Callback(url) => return self.callback(now, url),
             Event::Saved => Ok(self.saved()),
             Event::Loaded(credential) => self.loaded(now, credential.map(|credential| *credential)),
             Event::Tick => self.tick(now),
@@ -520,7 +525,7 @@ impl Machine {
             Step::Registration(registration) => self.registered(now, response, registration),
             Step::Exchange(credential) => self.exchanged(now, response, credential),
             Step::Refresh { retried } => self.refreshed(now, response, retried),
-            Step::Revocation { left } => Ok(self.revoke(left)),
+            Step::Revocation { left } => Ok(self.revoke(now, left)),
             // No request is in flight.
             other => {
                 self.step = other;
@@ -530,7 +535,7 @@ impl Machine {
     }
 
     /// The request in flight, or the loading of the credential, failed.
-    fn failed(&mut self, reason: String) -> Result<Action, Error> {
+    fn failed(&mut self, now: u64, reason: String) -> Result<Action, Error> {
         let document = match self.take_step() {
             // The well-known addresses work without a challenge.
             Step::Probe(goal) => return Ok(self.fetch_resource(goal)),
@@ -544,13 +549,26 @@ impl Machine {
             Step::Registration(_) => "registration of the client",
             Step::Exchange(_) | Step::Refresh { .. } => "token",
             Step::Reload { .. } => "stored sign-in",
-            Step::Revocation { left } => return Ok(self.revoke(left)),
+            Step::Revocation { left } => return Ok(self.revoke(now, left)),
             other => {
                 self.step = other;
                 return Ok(Action::Wait);
             }
         };
         Err(Error::Unreachable { document, reason })
+    }
+
+    /// The request in flight cannot be sent.
+    fn unable(&mut self, now: u64, error: Error) -> Action {
+        match self.take_step() {
+            Step::Revocation { left } => self.revoke(now, left),
+            Step::Exchange(_) | Step::Refresh { .. } => self.end(Err(error)),
+            // Other requests have nothing that could be missing.
+            other => {
+                self.step = other;
+                Action::Wait
+            }
+        }
     }
 
     fn saved(&mut self) -> Action {

@@ -28,6 +28,7 @@ pub(crate) struct ServerMetadata {
     pub(crate) revocation_endpoint: Option<String>,
     pub(crate) scopes_supported: Option<Vec<String>>,
     pub(crate) token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    pub(crate) token_endpoint_auth_signing_alg_values_supported: Option<Vec<String>>,
     pub(crate) code_challenge_methods_supported: Option<Vec<String>>,
     #[serde(default)]
     pub(crate) client_id_metadata_document_supported: bool,
@@ -81,6 +82,7 @@ impl ServerMetadata {
             revocation_endpoint: None,
             scopes_supported: None,
             token_endpoint_auth_methods_supported: Some(vec!["none".to_owned()]),
+            token_endpoint_auth_signing_alg_values_supported: None,
             code_challenge_methods_supported: Some(vec!["S256".to_owned()]),
             client_id_metadata_document_supported: false,
             authorization_response_iss_parameter_supported: false,

@@ -35,8 +35,25 @@ pub struct ConfiguredClient {
     pub id: String,
     /// Its secret, unless it is a public client.
     pub secret: Option<Secret>,
+    /// Its private key in PEM (PKCS#8), in place of a secret: RSA, or on the curve P-256.
+    pub private_key: Option<Secret>,
+    /// The ID of that key, for authorization servers that ask for it.
+    pub key_id: Option<String>,
     /// The only issuer that it is used with. `None`: the first one that the server names.
     pub issuer: Option<String>,
+}
+
+impl ConfiguredClient {
+    /// A public client.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            secret: None,
+            private_key: None,
+            key_id: None,
+            issuer: None,
+        }
+    }
 }
 
 /// The `resource` parameter of requests.

@@ -391,6 +391,8 @@ impl<'a> Resolver<'a> {
         let OAuth {
             client_id,
             client_secret,
+            private_key,
+            key_id,
             issuer,
             client_metadata_url,
             redirect_uri,
@@ -407,12 +409,20 @@ impl<'a> Resolver<'a> {
                 .transpose()
         };
         let client_secret = resolve("clientSecret", client_secret)?;
-        if let Some(secret) = &client_secret {
-            self.add(redact::variable("clientSecret", secret));
+        let private_key = resolve("privateKey", private_key)?;
+        for (name, secret) in [
+            ("clientSecret", &client_secret),
+            ("privateKey", &private_key),
+        ] {
+            if let Some(secret) = secret {
+                self.add(redact::variable(name, secret));
+            }
         }
         Ok(OAuth {
             client_id: resolve("clientId", client_id)?,
             client_secret,
+            private_key,
+            key_id: resolve("keyId", key_id)?,
             issuer: resolve("issuer", issuer)?,
             client_metadata_url: resolve("clientMetadataUrl", client_metadata_url)?,
             redirect_uri: resolve("redirectUri", redirect_uri)?,

@@ -311,6 +311,8 @@ fn placed(server: &Server) -> Vec<(Place<'_>, &str)> {
             placed.extend(headers.map(|(name, text)| (Place::Header(name), text.as_str())));
             let secret = remote.oauth.client_secret.as_deref();
             placed.extend(secret.map(|text| (Place::Variable("clientSecret"), text)));
+            let key = remote.oauth.private_key.as_deref();
+            placed.extend(key.map(|text| (Place::Variable("privateKey"), text)));
             return placed;
         }
         Transport::BuiltIn => return placed,

@@ -138,6 +138,8 @@ fn of_remote(remote: &Remote) -> Vec<(Part, &'static str, Value<'_>)> {
             OAuth {
                 client_id,
                 client_secret,
+                private_key,
+                key_id,
                 issuer,
                 client_metadata_url,
                 redirect_uri,
@@ -167,6 +169,12 @@ fn of_remote(remote: &Remote) -> Vec<(Part, &'static str, Value<'_>)> {
             "clientSecret",
             Value::optional(client_secret.as_deref()),
         ),
+        (
+            Setting,
+            "privateKey",
+            Value::optional(private_key.as_deref()),
+        ),
+        (Setting, "keyId", Value::optional(key_id.as_deref())),
         (Setting, "issuer", Value::optional(issuer.as_deref())),
         (
             Setting,
@@ -367,6 +375,16 @@ mod tests {
             (&two, "/type", json!("http-only")),
             (&two, "/oauth/clientId", json!("x")),
             (&two, "/oauth/clientSecret", json!("x")),
+            (
+                &two,
+                "/oauth",
+                json!({ "clientId": "c", "privateKey": "x" }),
+            ),
+            (
+                &two,
+                "/oauth",
+                json!({ "clientId": "c", "privateKey": "d", "keyId": "x" }),
+            ),
             (&two, "/oauth/issuer", json!("https://x")),
             (&two, "/oauth/clientMetadataUrl", json!("https://x")),
             (&two, "/oauth/redirectUri", json!("x")),

@@ -456,9 +456,11 @@ async fn attend(
 fn settings(remote: &Remote) -> Settings {
     let oauth = &remote.oauth;
     let client = oauth.client_id.clone().map(|id| ConfiguredClient {
-        id,
         secret: oauth.client_secret.as_deref().map(Into::into),
+        private_key: oauth.private_key.as_deref().map(Into::into),
+        key_id: oauth.key_id.clone(),
         issuer: oauth.issuer.clone(),
+        ..ConfiguredClient::new(id)
     });
     let mut settings = Settings::new(CLIENT_NAME);
     settings.client = client;

@@ -144,9 +144,10 @@ fn settings(scenario: &str) -> Result<Settings, Box<dyn Error>> {
     let context = context()?;
     let text = |name: &str| context[name].as_str().map(str::to_owned);
     settings.client = text("client_id").map(|id| ConfiguredClient {
-        id,
         secret: text("client_secret").map(Into::into),
+        private_key: text("private_key_pem").map(Into::into),
         issuer: text("issuer"),
+        ..ConfiguredClient::new(id)
     });
     if scenario.starts_with("auth/client-credentials") {
         settings.grant = Grant::ClientCredentials;

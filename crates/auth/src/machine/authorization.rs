@@ -4,7 +4,7 @@ use subtle::ConstantTimeEq as _;
 use url::Url;
 
 use super::{Action, Authorization, Machine, Pending};
-use crate::{Credential, Error, form, pkce, tokens::excerpt};
+use crate::{Credential, Error, pkce, tokens::excerpt};
 
 /// The parameters of the response that matter.
 #[derive(Default)]
@@ -61,7 +61,7 @@ pub(super) fn complete(
 
 impl Machine {
     /// Handles the URL that the browser was redirected to. A forged one must not end the sign-in.
-    pub(super) fn callback(&mut self, url: &str) -> Action {
+    pub(super) fn callback(&mut self, now: u64, url: &str) -> Action {
         let Some(authorization) = self.awaiting.as_ref().filter(|_| !self.is_committed()) else {
             return Action::Ignore(Error::WrongState);
         };
@@ -75,12 +75,12 @@ impl Machine {
             return Action::Wait;
         };
         match authorization.code(callback) {
-            Ok(code) => self.exchange(authorization, &code),
+            Ok(code) => self.exchange(now, authorization, &code),
             Err(error) => self.end(Err(error)),
         }
     }
 
-    fn exchange(&mut self, authorization: Authorization, code: &str) -> Action {
+    fn exchange(&mut self, now: u64, authorization: Authorization, code: &str) -> Action {
         let Authorization {
             sign_in,
             credential,
@@ -95,8 +95,11 @@ impl Machine {
         if let Some(resource) = &credential.resource {
             parameters.push(("resource", resource));
         }
-        let request = form::to_token_endpoint(&credential, &parameters);
-        self.send_exchange(credential, request)
+        let request = self.to_token_endpoint(now, &credential, &parameters);
+        match request {
+            Ok(request) => self.send_exchange(credential, request),
+            Err(error) => self.end(Err(error)),
+        }
     }
 }
 

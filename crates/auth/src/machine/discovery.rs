@@ -187,7 +187,7 @@ impl Machine {
         found.issuer.clone_from(&server.issuer);
         match goal {
             Goal::User(sign_in) => self.register(now, found, server, sign_in),
-            Goal::Client => self.request_for_client(&found, &server),
+            Goal::Client => self.request_for_client(now, &found, &server),
             Goal::Renewal => self.reload(),
         }
     }
@@ -280,6 +280,7 @@ impl Request {
             url,
             authorization: None,
             body: None,
+            assertion: None,
         }
     }
 }

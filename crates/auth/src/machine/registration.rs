@@ -66,6 +66,7 @@ impl Machine {
             url,
             authorization: None,
             body: Some(Body::Json(body.into())),
+            assertion: None,
         }))
     }
 
@@ -104,7 +105,7 @@ impl Machine {
         Some(Client {
             id: configured.id.clone(),
             secret: configured.secret.clone(),
-            authentication: Authentication::choose(configured.secret.is_some(), methods),
+            authentication: Authentication::of(configured, methods),
             redirect_uri: None,
             secret_expires: None,
         })
@@ -228,6 +229,18 @@ impl Machine {
         client: Client,
     ) -> Result<Credential, Error> {
         let issuer = &found.issuer;
+        if client.authentication == Authentication::PrivateKeyJwt {
+            let algorithm = self.private_key()?.algorithm();
+            let accepted = server
+                .token_endpoint_auth_signing_alg_values_supported
+                .as_ref();
+            if accepted.is_some_and(|it| it.iter().all(|name| name != algorithm.as_str())) {
+                return Err(Error::KeyNotAccepted {
+                    issuer: issuer.clone(),
+                    algorithm,
+                });
+            }
+        }
         let token_endpoint =
             self.endpoint(issuer, server.token_endpoint.as_ref(), "token endpoint")?;
         let revocation = server.revocation_endpoint.as_ref();

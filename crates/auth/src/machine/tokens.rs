@@ -1,7 +1,10 @@
 //! Tokens: the first ones, new ones, and their end.
 
 use super::{Action, Found, Machine, Request, Response, Step};
-use crate::{Challenge, Credential, Error, Secret, Tokens, form, metadata::ServerMetadata, tokens};
+use crate::{
+    Authentication, Challenge, Credential, Error, PrivateKey, Secret, Tokens, Unsigned, form,
+    metadata::ServerMetadata, tokens,
+};
 
 /// The errors that say that a refresh token is no longer valid. Only the first one is in the specification.
 const REFRESH_REFUSED: [&str; 4] = [
@@ -18,6 +21,7 @@ impl Machine {
     /// Signs the configured client in.
     pub(super) fn request_for_client(
         &mut self,
+        now: u64,
         found: &Found,
         server: &ServerMetadata,
     ) -> Result<Action, Error> {
@@ -32,20 +36,59 @@ impl Machine {
         if let Some(resource) = &credential.resource {
             parameters.push(("resource", resource));
         }
-        let request = form::to_token_endpoint(&credential, &parameters);
+        let request = self.to_token_endpoint(now, &credential, &parameters)?;
         Ok(self.send_exchange(credential, request))
     }
 
-    /// Exchanges a code or a secret for tokens.
-    pub(super) fn send_exchange(
-        &mut self,
-        credential: Credential,
-        request: Option<Request>,
-    ) -> Action {
-        let Some(request) = request else {
-            let issuer = credential.issuer;
-            return self.end(Err(Error::no_token_endpoint(issuer)));
+    /// A request to the token endpoint, which authenticates the client.
+    pub(super) fn to_token_endpoint(
+        &self,
+        now: u64,
+        credential: &Credential,
+        parameters: &[(&str, &str)],
+    ) -> Result<Request, Error> {
+        let request = form::post(&credential.token_endpoint, &credential.client, parameters);
+        let request = request.ok_or_else(|| Error::NoEndpoint {
+            issuer: credential.issuer.clone(),
+            endpoint: "token endpoint",
+        })?;
+        self.with_assertion(now, credential, request)
+    }
+
+    /// Adds what a client with a key has to sign.
+    fn with_assertion(
+        &self,
+        now: u64,
+        credential: &Credential,
+        request: Request,
+    ) -> Result<Request, Error> {
+        let client = &credential.client;
+        if client.authentication != Authentication::PrivateKeyJwt {
+            return Ok(request);
+        }
+        let key = self.private_key()?;
+        let configured = self.settings.client.as_ref();
+        let id = configured.and_then(|configured| configured.key_id.as_deref());
+        let assertion = Unsigned::assertion(key, id, &client.id, &credential.issuer, now);
+        Ok(Request {
+            assertion: Some(assertion),
+            ..request
+        })
+    }
+
+    /// The key of the configured client.
+    pub(super) fn private_key(&self) -> Result<PrivateKey, Error> {
+        let configured = self.settings.client.as_ref();
+        let pem = configured.and_then(|configured| configured.private_key.as_ref());
+        let bad = |reason: &str| Error::BadKey {
+            reason: reason.to_owned(),
         };
+        let pem = pem.ok_or_else(|| bad("it is no longer configured"))?;
+        PrivateKey::read(pem.expose()).map_err(bad)
+    }
+
+    /// Exchanges a code or a secret for tokens.
+    pub(super) fn send_exchange(&mut self, credential: Credential, request: Request) -> Action {
         self.step = Step::Exchange(credential);
         Action::Send(request)
     }
@@ -90,7 +133,7 @@ impl Machine {
         Ok(Action::Load)
     }
 
-    fn send_refresh(&mut self, retried: bool) -> Result<Action, Error> {
+    fn send_refresh(&mut self, now: u64, retried: bool) -> Result<Action, Error> {
         let Some(credential) = &self.credential else {
             return Err(Error::SignedOut { said: None });
         };
@@ -105,10 +148,7 @@ impl Machine {
         if let Some(resource) = &credential.resource {
             parameters.push(("resource", resource));
         }
-        let request = form::to_token_endpoint(credential, &parameters);
-        let Some(request) = request else {
-            return Err(Error::no_token_endpoint(credential.issuer.clone()));
-        };
+        let request = self.to_token_endpoint(now, credential, &parameters)?;
         self.step = Step::Refresh { retried };
         Ok(Action::Send(request))
     }
@@ -166,14 +206,14 @@ impl Machine {
         let is_valid = |tokens: &Tokens| !tokens.has_expired(now);
         match (self.tokens(), retried) {
             (Some(tokens), _) if is_new && is_valid(tokens) => Ok(self.end(Ok(()))),
-            (Some(_), Some(retried)) => self.send_refresh(retried),
+            (Some(_), Some(retried)) => self.send_refresh(now, retried),
             (None, Some(_)) => Err(Error::SignedOut { said: None }),
             (_, None) => Ok(Action::Wait),
         }
     }
 
     /// Revokes the tokens, and forgets them.
-    pub(super) fn sign_out(&mut self) -> Action {
+    pub(super) fn sign_out(&mut self, now: u64) -> Action {
         self.awaiting = None;
         let tokens = self.tokens().cloned();
         let secrets = tokens.map(
@@ -184,14 +224,15 @@ impl Machine {
                 refresh.into_iter().chain([access]).collect()
             },
         );
-        self.revoke(secrets.unwrap_or_default())
+        self.revoke(now, secrets.unwrap_or_default())
     }
 
-    pub(super) fn revoke(&mut self, mut left: Vec<Secret>) -> Action {
+    pub(super) fn revoke(&mut self, now: u64, mut left: Vec<Secret>) -> Action {
         let endpoint = self.credential.as_ref().and_then(|known| {
             let address = known.revocation_endpoint.as_ref()?;
             let token = left.first()?;
-            form::post(address, &known.client, &[("token", token.expose())])
+            let request = form::post(address, &known.client, &[("token", token.expose())])?;
+            self.with_assertion(now, known, request).ok()
         });
         let Some(request) = endpoint else {
             return self.forget(Ok(()));

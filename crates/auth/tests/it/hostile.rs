@@ -228,9 +228,8 @@ fn challenge_floods_start_nothing() {
 fn client_secret_stays_with_its_issuer() {
     let mut settings = Settings::new("Switchboard");
     settings.client = Some(ConfiguredClient {
-        id: "mine".to_owned(),
         secret: Some("secret".into()),
-        issuer: None,
+        ..ConfiguredClient::new("mine")
     });
     for grant in [Grant::AuthorizationCode, Grant::ClientCredentials] {
         settings.grant = grant;

@@ -1,6 +1,7 @@
 //! Sign-ins against an authorization server in memory: an honest one, and hostile ones.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may fail")]
 
+mod alone;
 mod hostile;
 mod quirks;
 mod renewal;

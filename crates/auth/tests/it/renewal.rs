@@ -282,9 +282,9 @@ fn refused_token_without_refresh_token_signs_out() {
 fn new_secret_of_the_client_is_used() {
     let settings = |secret: &str, issuer: Option<&str>| Settings {
         client: Some(ConfiguredClient {
-            id: "mine".to_owned(),
             secret: Some(secret.into()),
             issuer: issuer.map(str::to_owned),
+            ..ConfiguredClient::new("mine")
         }),
         ..Settings::new("Switchboard")
     };

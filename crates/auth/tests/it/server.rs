@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use switchboard_auth::{
-    Action, Body, Challenge, Credential, Error, Event, Machine, Request, Response, Settings, SignIn,
+    Action, Body, Challenge, Credential, Error, Event, Machine, Request, Response, Secret,
+    Settings, SignIn, Unsigned,
 };
 use url::{Url, form_urlencoded};
 
@@ -150,6 +152,16 @@ impl Place {
         (200, tokens.to_string())
     }
 
+    /// Reads the header and the claims of a token.
+    pub(crate) fn read(&self, token: &str) -> (Value, Value) {
+        let read = |part: Option<&str>| {
+            let bytes = URL_SAFE_NO_PAD.decode(part.unwrap()).unwrap();
+            serde_json::from_slice(&bytes).unwrap()
+        };
+        let mut parts = token.split('.');
+        (read(parts.next()), read(parts.next()))
+    }
+
     /// The addresses of the requests so far.
     pub(crate) fn addresses(&self) -> Vec<&str> {
         self.requests
@@ -172,6 +184,9 @@ pub(crate) struct Rig {
     /// The URLs that the browser opened.
     pub(crate) opened: Vec<Url>,
     pub(crate) now: u64,
+    /// Requests that need a signature cannot be sent, for this reason.
+    pub(crate) unable: Option<Error>,
+    signatures: u8,
 }
 
 impl Rig {
@@ -186,6 +201,8 @@ impl Rig {
             stored: None,
             opened: Vec::new(),
             now: NOW,
+            unable: None,
+            signatures: 0,
         }
     }
 
@@ -194,7 +211,15 @@ impl Rig {
         let mut action = self.machine.handle(self.now, event);
         loop {
             action = match action {
-                Action::Send(request) => {
+                Action::Send(mut request) => {
+                    if let Some(unsigned) = &request.assertion {
+                        if let Some(error) = self.unable.clone() {
+                            action = self.machine.handle(self.now, Event::Unable(error));
+                            continue;
+                        }
+                        let token = self.sign(unsigned);
+                        request.authenticate(&token);
+                    }
                     let (status, body) = self.place.answer(&request);
                     let response = Response {
                         status,
@@ -223,6 +248,13 @@ impl Rig {
                 Action::Wait | Action::Ignore(_) | Action::Done(_) => return action,
             }
         }
+    }
+
+    /// Signs as no one does. The IDs are not repeated.
+    fn sign(&mut self, unsigned: &Unsigned) -> Secret {
+        self.signatures += 1;
+        let text = unsigned.text([self.signatures; 16]);
+        Unsigned::token(&text, b"signature")
     }
 
     /// Starts a sign-in, up to the browser.

@@ -115,9 +115,9 @@ fn registration_without_scopes_follows_a_refused_one() {
 fn configured_client_is_not_registered() {
     let mut rig = Rig::new(Settings {
         client: Some(ConfiguredClient {
-            id: "own id".to_owned(),
             secret: Some("s:cret".into()),
             issuer: Some(ISSUER.to_owned()),
+            ..ConfiguredClient::new("own id")
         }),
         scopes: Some(vec!["only".to_owned()]),
         resource: ResourceParameter::Omitted,
@@ -154,9 +154,8 @@ fn client_document_replaces_the_registration() {
 fn client_signs_in_for_itself() {
     let mut rig = Rig::new(Settings {
         client: Some(ConfiguredClient {
-            id: "machine".to_owned(),
             secret: Some("secret".into()),
-            issuer: None,
+            ..ConfiguredClient::new("machine")
         }),
         grant: Grant::ClientCredentials,
         ..settings()

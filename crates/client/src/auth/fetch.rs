@@ -132,6 +132,7 @@ async fn send(client: &Client, request: Request) -> Result<Fetched, String> {
         url,
         authorization,
         body,
+        assertion: _,
     } = request;
     let mut builder = match body {
         None => client.get(url),
@@ -202,6 +203,7 @@ mod tests {
             url: url.parse().unwrap(),
             authorization: None,
             body: None,
+            assertion: None,
         }
     }
 

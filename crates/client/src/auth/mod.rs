@@ -21,6 +21,7 @@
 
 mod fetch;
 mod listener;
+mod sign;
 mod store;
 mod task;
 

@@ -18,6 +18,7 @@ use super::{
     fetch::{Fetched, Fetcher},
     listener::{Arrival, Listener, Page},
     now,
+    sign::{self, random},
     store::{Lock, Store},
 };
 use crate::{throttle::Limited, transport::http::HttpConfigError};
@@ -546,7 +547,11 @@ impl Task {
         loop {
             action = match action {
                 Action::Wait | Action::Ignore(_) => break,
-                Action::Send(request) => {
+                Action::Send(mut request) => {
+                    if let Err(error) = sign::complete(&mut request) {
+                        action = self.machine.handle(now(), Event::Unable(error));
+                        continue;
+                    }
                     let reach = self.machine.reach();
                     self.flight = Some(Box::pin(self.fetcher.fetch(request, reach)));
                     break;
@@ -753,16 +758,6 @@ fn header(machine: &Machine) -> Option<HeaderValue> {
 fn told(error: &Error) -> String {
     let said = error.said().map(|said| format!(" (“{said}”)"));
     format!("{error}{}: {}.", said.unwrap_or_default(), error.hint())
-}
-
-/// Unpredictable bytes.
-fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    let provider = rustls::crypto::ring::default_provider();
-    // The random numbers of the operating system are always there.
-    let filled = provider.secure_random.fill(&mut bytes);
-    assert!(filled.is_ok(), "the operating system has no random numbers");
-    bytes
 }
 
 async fn flown(flight: &mut Option<Flight>) -> Result<Fetched, String> {

@@ -461,6 +461,17 @@ const OAUTH: Keys = Keys {
              none.",
         ),
         bare(
+            "privateKey",
+            Shape::Text,
+            "The private key of the registered client in place of a secret (`private_key_jwt`), such as \
+             \"${secret:NAME}\": RSA, or on the curve P-256, in PEM (PKCS#8).",
+        ),
+        bare(
+            "keyId",
+            Shape::Text,
+            "The ID of that key, where the provider asks for it.",
+        ),
+        bare(
             "issuer",
             Shape::Text,
             "The authorization server of the registered client: its secret is sent to no other. By \

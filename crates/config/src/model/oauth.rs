@@ -9,6 +9,10 @@ pub struct OAuth {
     pub client_id: Option<String>,
     /// Its secret.
     pub client_secret: Option<String>,
+    /// Its private key, in place of the secret.
+    pub private_key: Option<String>,
+    /// The ID of that key.
+    pub key_id: Option<String>,
     /// The only authorization server that the client is used with.
     pub issuer: Option<String>,
     /// The address of a client ID metadata document.
@@ -61,6 +65,8 @@ impl OAuth {
         let texts = [
             &self.client_id,
             &self.client_secret,
+            &self.private_key,
+            &self.key_id,
             &self.issuer,
             &self.client_metadata_url,
             &self.redirect_uri,
@@ -71,7 +77,7 @@ impl OAuth {
     }
 }
 
-/// Without the secret.
+/// Without secrets.
 impl fmt::Debug for OAuth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OAuth")

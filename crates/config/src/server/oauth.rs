@@ -10,9 +10,11 @@ use crate::{
 };
 
 /// The texts that may have references.
-const TEXTS: [&str; 7] = [
+const TEXTS: [&str; 9] = [
     "clientId",
     "clientSecret",
+    "privateKey",
+    "keyId",
     "issuer",
     "clientMetadataUrl",
     "redirectUri",
@@ -59,6 +61,8 @@ pub(super) fn read(
     let oauth = OAuth {
         client_id: text("clientId"),
         client_secret: text("clientSecret"),
+        private_key: text("privateKey"),
+        key_id: text("keyId"),
         issuer: text("issuer"),
         client_metadata_url: text("clientMetadataUrl"),
         redirect_uri: text("redirectUri"),
@@ -77,7 +81,7 @@ pub(super) fn read(
         },
     };
     if oauth.client_id.is_none() {
-        for key in ["clientSecret", "issuer"] {
+        for key in ["clientSecret", "privateKey", "issuer"] {
             if block.text(key).is_some() {
                 problems.add_with_hint(
                     block.at(key),
@@ -87,13 +91,26 @@ pub(super) fn read(
             }
         }
     }
-    if oauth.grant == Grant::ClientCredentials
-        && (oauth.client_id.is_none() || oauth.client_secret.is_none())
-    {
+    if oauth.private_key.is_some() && oauth.client_secret.is_some() {
+        problems.add_with_hint(
+            block.at("privateKey"),
+            "\"privateKey\" replaces \"clientSecret\"",
+            "remove one of them",
+        );
+    }
+    if oauth.key_id.is_some() && oauth.private_key.is_none() {
+        problems.add_with_hint(
+            block.at("keyId"),
+            "\"keyId\" has no effect without \"privateKey\"",
+            "add the key, or remove its ID",
+        );
+    }
+    let can_prove = oauth.client_secret.is_some() || oauth.private_key.is_some();
+    if oauth.grant == Grant::ClientCredentials && (oauth.client_id.is_none() || !can_prove) {
         problems.add_with_hint(
             block.at("grant"),
-            "a client that signs in for itself needs \"clientId\" and \"clientSecret\"",
-            "add both, or remove \"grant\"",
+            "a client that signs in for itself needs \"clientId\", and \"clientSecret\" or \"privateKey\"",
+            "add them, or remove \"grant\"",
         );
     }
     for name in oauth.authorization_parameters.keys() {

@@ -72,6 +72,8 @@ const SAMPLES: &[(&str, &str)] = &[
     ("mcpServers.*.headers", r#"{"Other": "1"}"#),
     ("mcpServers.*.oauth.clientId", r#""other""#),
     ("mcpServers.*.oauth.clientSecret", r#""other""#),
+    ("mcpServers.*.oauth.privateKey", r#""other""#),
+    ("mcpServers.*.oauth.keyId", r#""other""#),
     ("mcpServers.*.oauth.issuer", r#""https://other""#),
     (
         "mcpServers.*.oauth.clientMetadataUrl",
@@ -155,7 +157,7 @@ const SAMPLES: &[(&str, &str)] = &[
 ];
 
 /// Base configurations to try a key on: one for each kind of server.
-fn bases() -> [Value; 3] {
+fn bases() -> [Value; 4] {
     let base = |server: Value| {
         json!({
             "mcpServers": {"s": server},
@@ -167,6 +169,9 @@ fn bases() -> [Value; 3] {
     [
         base(json!({"command": "a", "overrides": {"s": {"description": "a"}}})),
         base(json!({"url": "http://a", "oauth": {"clientId": "a", "clientSecret": "b"}})),
+        base(
+            json!({"url": "http://a", "oauth": {"clientId": "a", "privateKey": "b", "keyId": "c"}}),
+        ),
         base(json!({"image": "a"})),
     ]
 }

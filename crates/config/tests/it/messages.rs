@@ -275,7 +275,15 @@ fn sign_in_problems_are_reported() {
         ),
         (
             r#"{"url": "http://a", "oauth": {"grant": "client_credentials"}}"#,
-            "2:38: a client that signs in for itself needs \"clientId\" and \"clientSecret\" (add both, or remove \"grant\")",
+            "2:38: a client that signs in for itself needs \"clientId\", and \"clientSecret\" or \"privateKey\" (add them, or remove \"grant\")",
+        ),
+        (
+            r#"{"url": "http://a", "oauth": {"clientId": "x", "clientSecret": "y", "privateKey": "z"}}"#,
+            "2:76: \"privateKey\" replaces \"clientSecret\" (remove one of them)",
+        ),
+        (
+            r#"{"url": "http://a", "oauth": {"clientId": "x", "keyId": "y"}}"#,
+            "2:55: \"keyId\" has no effect without \"privateKey\" (add the key, or remove its ID)",
         ),
         (
             r#"{"url": "http://a", "oauth": {"clientMetadataUrl": "http://b/c"}}"#,

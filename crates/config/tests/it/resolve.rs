@@ -97,6 +97,8 @@ fn a_sign_in() {
         OAuth {
             client_id: Some("alpha".to_owned()),
             client_secret: Some("s3cret-of-app".to_owned()),
+            private_key: None,
+            key_id: None,
             issuer: Some("https://alpha".to_owned()),
             client_metadata_url: None,
             redirect_uri: Some("http://127.0.0.1:8123/alpha".to_owned()),
@@ -108,6 +110,18 @@ fn a_sign_in() {
             grant: Grant::ClientCredentials,
         }
     );
+    assert!(!format!("{remote:?}").contains("s3cret"), "{remote:?}");
+    let keyed = server(
+        r#"{"url": "https://a/mcp", "oauth": {"clientId": "a", "privateKey": "${secret:app}", "keyId": "${env:A}"}}"#,
+    );
+    let resolved = keyed.resolve("s", &Occasion::default(), folder.path(), &env);
+    let resolved = resolved.unwrap();
+    assert!(resolved.secrets.iter().any(is_known), "it is not redacted");
+    let Transport::Remote(remote) = resolved.value.transport else {
+        panic!("not an address")
+    };
+    assert_eq!(remote.oauth.private_key.as_deref(), Some("s3cret-of-app"));
+    assert_eq!(remote.oauth.key_id.as_deref(), Some("alpha"));
     assert!(!format!("{remote:?}").contains("s3cret"), "{remote:?}");
     let other = server(r#"{"url": "https://a/mcp", "oauth": {"resource": "api://a"}}"#);
     let Transport::Remote(remote) = other.transport else {

@@ -10,8 +10,7 @@ use crate::suite::Suite;
 const USER: &str = include_str!("../../../../tests/peers/gateway_user.mjs");
 
 /// Extensions that the gateway does not have. No revision requires them.
-const LEFT_OUT: [&str; 5] = [
-    "client-credentials-jwt",
+const LEFT_OUT: [&str; 4] = [
     "dpop",
     "dpop-nonce",
     "enterprise-managed-authorization",
