@@ -32,6 +32,13 @@ const oauth = client.client_id
 if (scenario.startsWith("auth/client-credentials")) oauth.grant = "client_credentials";
 
 const home = await mkdtemp(join(tmpdir(), "sb-"));
+const token = client.valid_jwt ?? client.idp_id_token;
+const tokenFile = join(home, "token");
+if (token) await writeFile(tokenFile, token, { mode: 0o600 });
+if (client.valid_jwt) Object.assign(oauth, { grant: "jwt_bearer", assertionFile: tokenFile });
+if (client.idp_id_token) {
+    oauth.identityProvider = { tokenUrl: client.idp_token_endpoint, clientId: client.idp_client_id, idTokenFile: tokenFile };
+}
 const config = { listen: "127.0.0.1:0", memory: { enabled: false }, mcpServers: { suite: { url, oauth, start: "eager" } } };
 await writeFile(join(home, "switchboard.json"), JSON.stringify(config));
 const env = { ...process.env, CLIENT_SECRET: client.client_secret ?? "", PRIVATE_KEY: client.private_key_pem ?? "" };

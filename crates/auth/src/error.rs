@@ -69,6 +69,22 @@ pub enum Error {
         /// The algorithm of the key.
         algorithm: Algorithm,
     },
+    /// The assertion of the client, or the ID token for its identity provider, cannot be read.
+    #[error("the client has no assertion: {reason}")]
+    NoAssertion {
+        /// The cause.
+        reason: String,
+    },
+    /// The identity provider issues no assertion.
+    #[error("the identity provider does not vouch for the user: {}", shown(code))]
+    NotVouched {
+        /// The error code of OAuth, or the HTTP status.
+        code: String,
+        /// The HTTP status.
+        status: u16,
+        /// The identity provider's own description.
+        said: Option<String>,
+    },
     /// The server names no authorization server, or none that can be used.
     #[error("the server names no authorization server that can be used")]
     NoAuthorizationServer,
@@ -208,6 +224,7 @@ impl Error {
                 let named = ["temporarily_unavailable", "server_error"];
                 named.contains(&&**code) || matches!(status, Some(429 | 500..=599))
             }
+            Self::NotVouched { status, .. } => matches!(status, 429 | 500..=599),
             _ => false,
         }
     }
@@ -244,6 +261,12 @@ impl Error {
             Self::KeyNotAccepted { .. } => {
                 "register another key with the provider: one on the curve P-256 signs with ES256, one of RSA with RS256"
             }
+            Self::NoAssertion { .. } => {
+                "check that the file named in `oauth` is there, that it can be read, and that it has a token"
+            }
+            Self::NotVouched { .. } => {
+                "have the file `idTokenFile` renewed, which expires with your session at the identity provider, or ask its administrator for access"
+            }
             Self::Refused { .. } => {
                 "check `oauth` in the configuration of the server: client, redirect URI and scopes"
             }
@@ -268,9 +291,10 @@ impl Error {
     /// The description that the authorization server sent. It is text of another party.
     pub fn said(&self) -> Option<&str> {
         match self {
-            Self::Refused { said, .. } | Self::Denied { said } | Self::SignedOut { said } => {
-                said.as_deref()
-            }
+            Self::Refused { said, .. }
+            | Self::Denied { said }
+            | Self::NotVouched { said, .. }
+            | Self::SignedOut { said } => said.as_deref(),
             _ => None,
         }
     }

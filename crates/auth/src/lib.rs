@@ -14,9 +14,10 @@
 //! | accepted by the server | `SignedIn`, if there is a token | – | – | – | – | – |
 //! | sign-in | discover | discover | start again | start again | – | – |
 //! | renew | end | load, then refresh | load, then refresh | – | – | – |
+//! | assertion | – | – | – | – | exchange it, at the identity provider first if there is one | – |
 //! | response | – | – | – | next document, register, then open the browser | save, then `SignedIn` | save, then `SignedIn` |
 //! | refresh token refused | – | – | – | – | – | load again; the second time save without tokens, then `SignedOut` |
-//! | request cannot be signed | – | – | – | – | end | end; the tokens are kept |
+//! | no assertion, or no signature | – | – | – | – | end | end; the tokens are kept |
 //! | request failed | – | – | – | end | end | end; the tokens are kept |
 //! | callback, other state | ignore | ignore | ignore | ignore | ignore | ignore |
 //! | callback | ignore | ignore | check issuer, exchange the code | ignore | ignore | ignore |
@@ -48,7 +49,7 @@ pub use credential::{Authentication, Client, Credential, Tokens};
 pub use error::Error;
 pub use machine::{Action, Body, Event, Machine, Request, Response, SignIn, State};
 pub use secret::Secret;
-pub use settings::{ConfiguredClient, Grant, ResourceParameter, Settings};
+pub use settings::{ConfiguredClient, Grant, IdentityProvider, ResourceParameter, Settings};
 pub use signed::{Algorithm, PrivateKey, Unsigned};
 
 /// The most characters of a text of another party that are repeated.

@@ -4,6 +4,7 @@ mod authorization;
 mod discovery;
 mod registration;
 mod tokens;
+mod unattended;
 
 use url::Url;
 
@@ -69,7 +70,9 @@ pub enum Event<'a> {
     Response(Response<'a>),
     /// The request in flight got no response, for this reason.
     Failed(String),
-    /// The request in flight cannot be sent, for this reason: the key of the client cannot be used, for example.
+    /// The assertion of the client, or the ID token for its identity provider.
+    Assertion(Secret),
+    /// The request in flight cannot be sent, or the assertion cannot be read, for this reason.
     Unable(Error),
     /// The browser was redirected to this URL, or the user pasted it.
     Callback(&'a str),
@@ -119,6 +122,8 @@ pub enum Action {
     },
     /// Save [`Machine::credential`], and report [`Event::Saved`]. The former credential must stay valid until then.
     Save,
+    /// Read the assertion anew, and report [`Event::Assertion`] or [`Event::Unable`].
+    ReadAssertion,
     /// Load the credential again, and report [`Event::Loaded`].
     Load,
     /// The callback was not meant for this sign-in, which continues.
@@ -199,6 +204,10 @@ enum Step {
         goal: Goal,
     },
     Registration(Registration),
+    /// The assertion is read.
+    Assertion(Credential),
+    /// The identity provider exchanges an ID token for an assertion.
+    Vouching(Credential),
     Exchange(Credential),
     /// The stored credential is loaded before the refresh token is used: another process may have used it.
     Reload {
@@ -345,7 +354,9 @@ impl Machine {
         match &self.step {
             Step::Probe(_) | Step::Resource { .. } | Step::Server { .. } => State::Discovering,
             Step::Registration(_) => State::Registering,
-            Step::Exchange(_) | Step::Save(_) => State::Exchanging,
+            Step::Assertion(_) | Step::Vouching(_) | Step::Exchange(_) | Step::Save(_) => {
+                State::Exchanging
+            }
             Step::Refresh { .. } | Step::Reload { .. } => State::Refreshing,
             Step::Rest | Step::Revocation { .. } | Step::Forget(_) => self.resting(),
         }
@@ -358,7 +369,9 @@ impl Machine {
             | Step::Probe(_)
             | Step::Resource { .. }
             | Step::Server { .. }
-            | Step::Registration(_) => false,
+            | Step::Registration(_)
+            | Step::Assertion(_)
+            | Step::Vouching(_) => false,
             Step::Exchange(_)
             | Step::Reload { .. }
             | Step::Refresh { .. }
@@ -409,6 +422,7 @@ impl Machine {
             Event::SignOut => Ok(self.sign_out(now)),
             Event::Response(response) => self.response(now, &response),
             Event::Failed(reason) => self.failed(now, reason),
+            Event::Assertion(assertion) => self.asserted(now, assertion),
             Event::Unable(error) => Ok(self.unable(now, error)),
             Event::Callback(url) => return self.callback(now, url),
             Event::Saved => Ok(self.saved()),
@@ -445,7 +459,7 @@ impl Machine {
         }
         let has_refresh = self.tokens().is_some_and(|tokens| tokens.refresh.is_some());
         let goal = match self.settings.grant {
-            Grant::ClientCredentials => Goal::Client,
+            Grant::ClientCredentials | Grant::JwtBearer => Goal::Client,
             // New tokens have the same scopes.
             Grant::AuthorizationCode if needs_scope => {
                 if self.asks_again() && self.step_ups >= STEP_UPS {
@@ -511,7 +525,7 @@ impl Machine {
         let pending = Pending::new(start);
         Ok(match self.settings.grant {
             Grant::AuthorizationCode => self.discover(Goal::User(pending)),
-            Grant::ClientCredentials => self.discover(Goal::Client),
+            Grant::ClientCredentials | Grant::JwtBearer => self.discover(Goal::Client),
         })
     }
 
@@ -523,6 +537,7 @@ impl Machine {
                 self.found_server(now, response, left, found, goal)
             }
             Step::Registration(registration) => self.registered(now, response, registration),
+            Step::Vouching(credential) => self.vouched(now, response, credential),
             Step::Exchange(credential) => self.exchanged(now, response, credential),
             Step::Refresh { retried } => self.refreshed(now, response, retried),
             Step::Revocation { left } => Ok(self.revoke(now, left)),
@@ -547,6 +562,7 @@ impl Machine {
             Step::Resource { .. } => "metadata of the server",
             Step::Server { .. } => "metadata of the authorization server",
             Step::Registration(_) => "registration of the client",
+            Step::Vouching(_) => "assertion of the identity provider",
             Step::Exchange(_) | Step::Refresh { .. } => "token",
             Step::Reload { .. } => "stored sign-in",
             Step::Revocation { left } => return Ok(self.revoke(now, left)),
@@ -562,7 +578,7 @@ impl Machine {
     fn unable(&mut self, now: u64, error: Error) -> Action {
         match self.take_step() {
             Step::Revocation { left } => self.revoke(now, left),
-            Step::Exchange(_) | Step::Refresh { .. } => self.end(Err(error)),
+            Step::Assertion(_) | Step::Exchange(_) | Step::Refresh { .. } => self.end(Err(error)),
             // Other requests have nothing that could be missing.
             other => {
                 self.step = other;

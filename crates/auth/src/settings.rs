@@ -1,5 +1,7 @@
 //! The choices of a user for one server.
 
+use std::path::PathBuf;
+
 use crate::Secret;
 
 /// The settings of the sign-in to one server. The defaults suit servers that follow the specification.
@@ -26,6 +28,22 @@ pub struct Settings {
     pub parameters: Vec<(String, String)>,
     /// The kind of sign-in.
     pub grant: Grant,
+    /// The file with the assertion for [`Grant::JwtBearer`], or with the ID token for the identity provider. The caller
+    /// reads it anew at each use.
+    pub assertion_file: Option<PathBuf>,
+    /// Issues the assertion for [`Grant::JwtBearer`] to the user of an ID token.
+    pub identity_provider: Option<IdentityProvider>,
+}
+
+/// The identity provider of an enterprise, which vouches for a user (enterprise-managed authorization).
+#[derive(Debug, Clone)]
+pub struct IdentityProvider {
+    /// The address that exchanges tokens. The user has chosen it, so that it may be in a private network.
+    pub token_url: String,
+    /// The ID of the client that is registered there.
+    pub client_id: String,
+    /// Its secret, unless it is a public client.
+    pub client_secret: Option<Secret>,
 }
 
 /// A client that the user has registered.
@@ -78,6 +96,19 @@ pub enum Grant {
     AuthorizationCode,
     /// The configured client signs in for itself.
     ClientCredentials,
+    /// The configured client presents an assertion that somebody else has signed (RFC 7523): the platform that it runs
+    /// on, or an identity provider.
+    JwtBearer,
+}
+
+impl Grant {
+    /// Tests if no user is needed.
+    pub fn is_unattended(self) -> bool {
+        match self {
+            Self::AuthorizationCode => false,
+            Self::ClientCredentials | Self::JwtBearer => true,
+        }
+    }
 }
 
 impl Settings {
@@ -94,6 +125,8 @@ impl Settings {
             assumes_pkce: false,
             parameters: Vec::new(),
             grant: Grant::default(),
+            assertion_file: None,
+            identity_provider: None,
         }
     }
 }

@@ -77,6 +77,21 @@ pub(crate) fn read(
     })
 }
 
+/// Reads the assertion in a response of an identity provider, which exchanges tokens (RFC 8693).
+pub(crate) fn read_vouched(response: &Response<'_>) -> Result<Secret, Error> {
+    if let Ok(issued) = serde_json::from_slice::<Issued>(response.body)
+        && matches!(response.status, 200 | 201)
+    {
+        return Ok(issued.access_token);
+    }
+    let (code, said) = told(response);
+    Err(Error::NotVouched {
+        code,
+        status: response.status,
+        said,
+    })
+}
+
 fn secret_or_nothing<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Secret>, D::Error> {
     Ok(match Value::deserialize(from)? {
         Value::String(text) => Some(text.into()),
@@ -86,19 +101,23 @@ fn secret_or_nothing<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Secret
 
 /// The error in a response that refuses a request.
 pub(crate) fn refusal(request: &'static str, response: &Response<'_>) -> Error {
-    let read = serde_json::from_slice::<Refusal>(response.body);
-    let (code, said) = match read {
-        Ok(read) => (
-            shown(&read.error),
-            read.error_description.as_deref().and_then(excerpt),
-        ),
-        Err(_) => (format!("HTTP {}", response.status), None),
-    };
+    let (code, said) = told(response);
     Error::Refused {
         request,
         code,
         status: Some(response.status),
         said,
+    }
+}
+
+/// The code and the description of an error.
+fn told(response: &Response<'_>) -> (String, Option<String>) {
+    match serde_json::from_slice::<Refusal>(response.body) {
+        Ok(read) => (
+            shown(&read.error),
+            read.error_description.as_deref().and_then(excerpt),
+        ),
+        Err(_) => (format!("HTTP {}", response.status), None),
     }
 }
 

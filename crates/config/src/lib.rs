@@ -66,9 +66,10 @@ pub use home::{Home, HomeError};
 pub use load::{ConfigError, open_trusted, parse, read_trusted};
 pub use model::{
     Approvals, Argument, Auth, Budget, CommandLine, Config, Container, Embeddings, Grant, Guard,
-    Inherit, McpAuth, Memory, MemoryTools, Notify, OAuth, Override, Overrides, Prices, Profile,
-    Provider, ProviderKind, Remote, RemoteKind, ResourceParameter, Results, Route, Sampling,
-    Search, Server, Sessions, Shutdown, Start, ToolPattern, Transport, Trust, View, Webhook,
+    IdentityProvider, Inherit, McpAuth, Memory, MemoryTools, Notify, OAuth, Override, Overrides,
+    Prices, Profile, Provider, ProviderKind, Remote, RemoteKind, ResourceParameter, Results, Route,
+    Sampling, Search, Server, Sessions, Shutdown, Start, ToolPattern, Transport, Trust, View,
+    Webhook,
 };
 pub use name::NameError;
 pub use network::Network;

@@ -12,7 +12,7 @@ mod profile;
 pub use asking::{
     Approvals, Budget, Guard, Notify, Prices, Provider, ProviderKind, Route, Sampling, Webhook,
 };
-pub use oauth::{Grant, OAuth, ResourceParameter};
+pub use oauth::{Grant, IdentityProvider, OAuth, ResourceParameter};
 pub use overrides::{Argument, Override, Overrides};
 pub use profile::{Profile, ToolPattern};
 

@@ -17,7 +17,8 @@ use switchboard_text::percent;
 
 use crate::diagnostic::Diagnostic;
 use crate::model::{
-    CommandLine, Container, OAuth, Provider, Remote, ResourceParameter, Server, Transport, Webhook,
+    CommandLine, Container, IdentityProvider, OAuth, Provider, Remote, ResourceParameter, Server,
+    Transport, Webhook,
 };
 use crate::reference::{Piece, Placeholder, pieces};
 use crate::script;
@@ -402,6 +403,8 @@ impl<'a> Resolver<'a> {
             assume_pkce,
             authorization_parameters,
             grant,
+            assertion_file,
+            identity_provider,
         } = oauth;
         let resolve = |field: &str, text: &Option<String>| {
             let text = text.as_deref();
@@ -418,6 +421,10 @@ impl<'a> Resolver<'a> {
                 self.add(redact::variable(name, secret));
             }
         }
+        let identity_provider = identity_provider
+            .as_ref()
+            .map(|provider| self.identity_provider(provider))
+            .transpose()?;
         Ok(OAuth {
             client_id: resolve("clientId", client_id)?,
             client_secret,
@@ -439,6 +446,37 @@ impl<'a> Resolver<'a> {
             assume_pkce: *assume_pkce,
             authorization_parameters: authorization_parameters.clone(),
             grant: *grant,
+            assertion_file: resolve("assertionFile", assertion_file)?,
+            identity_provider,
+        })
+    }
+
+    fn identity_provider(
+        &self,
+        provider: &IdentityProvider,
+    ) -> Result<IdentityProvider, ResolveError> {
+        let IdentityProvider {
+            token_url,
+            client_id,
+            client_secret,
+            id_token_file,
+        } = provider;
+        let resolve = |field: &str, text: &str| {
+            let field = format!("oauth.identityProvider.{field}");
+            self.resolve(&field, text, Reader::Remote)
+        };
+        let client_secret = client_secret.as_deref();
+        let client_secret = client_secret
+            .map(|text| resolve("clientSecret", text))
+            .transpose()?;
+        if let Some(secret) = &client_secret {
+            self.add(redact::variable("clientSecret", secret));
+        }
+        Ok(IdentityProvider {
+            token_url: resolve("tokenUrl", token_url)?,
+            client_id: resolve("clientId", client_id)?,
+            client_secret,
+            id_token_file: resolve("idTokenFile", id_token_file)?,
         })
     }
 

@@ -313,6 +313,9 @@ fn placed(server: &Server) -> Vec<(Place<'_>, &str)> {
             placed.extend(secret.map(|text| (Place::Variable("clientSecret"), text)));
             let key = remote.oauth.private_key.as_deref();
             placed.extend(key.map(|text| (Place::Variable("privateKey"), text)));
+            let provider = remote.oauth.identity_provider.as_ref();
+            let secret = provider.and_then(|provider| provider.client_secret.as_deref());
+            placed.extend(secret.map(|text| (Place::Variable("clientSecret"), text)));
             return placed;
         }
         Transport::BuiltIn => return placed,

@@ -6,8 +6,8 @@ use std::{collections::BTreeMap, path::Path};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use switchboard_config::{
-    CommandLine, Container, Grant, Inherit, Network, OAuth, Remote, RemoteKind, ResourceParameter,
-    Server, Transport,
+    CommandLine, Container, Grant, IdentityProvider, Inherit, Network, OAuth, Remote, RemoteKind,
+    ResourceParameter, Server, Transport,
 };
 use switchboard_text::hex;
 
@@ -149,8 +149,13 @@ fn of_remote(remote: &Remote) -> Vec<(Part, &'static str, Value<'_>)> {
                 assume_pkce,
                 authorization_parameters,
                 grant,
+                assertion_file,
+                identity_provider,
             },
     } = remote;
+    let provider = |text: fn(&IdentityProvider) -> Option<&str>| {
+        Value::optional(identity_provider.as_ref().and_then(text))
+    };
     vec![
         (Program, "url", Value::Text(url)),
         (Setting, "headers", Value::Map(headers)),
@@ -217,7 +222,25 @@ fn of_remote(remote: &Remote) -> Vec<(Part, &'static str, Value<'_>)> {
             match grant {
                 Grant::AuthorizationCode => Value::Absent,
                 Grant::ClientCredentials => Value::Text("client_credentials"),
+                Grant::JwtBearer => Value::Text("jwt_bearer"),
             },
+        ),
+        (
+            Setting,
+            "assertionFile",
+            Value::optional(assertion_file.as_deref()),
+        ),
+        (Setting, "tokenUrl", provider(|it| Some(&it.token_url))),
+        (Setting, "idpClientId", provider(|it| Some(&it.client_id))),
+        (
+            Setting,
+            "idpClientSecret",
+            provider(|it| it.client_secret.as_deref()),
+        ),
+        (
+            Setting,
+            "idTokenFile",
+            provider(|it| Some(&it.id_token_file)),
         ),
     ]
 }
@@ -330,6 +353,27 @@ mod tests {
         })
     }
 
+    fn vouched(url: &str, id: &str, secret: &str, file: &str) -> Value {
+        json!({
+            "clientId": "c",
+            "identityProvider": { "tokenUrl": url, "clientId": id, "clientSecret": secret, "idTokenFile": file },
+        })
+    }
+
+    #[test]
+    fn fingerprint_covers_the_identity_provider() {
+        let fingerprint_of = |oauth| fingerprint(&changed(&remote(), "/oauth", oauth));
+        let base = fingerprint_of(vouched("https://a", "b", "c", "/d"));
+        for other in [
+            vouched("https://x", "b", "c", "/d"),
+            vouched("https://a", "x", "c", "/d"),
+            vouched("https://a", "b", "x", "/d"),
+            vouched("https://a", "b", "c", "/x"),
+        ] {
+            assert_ne!(fingerprint_of(other.clone()), base, "{other}");
+        }
+    }
+
     fn container() -> Value {
         json!({
             "image": "i", "args": ["x"], "env": { "A": "b" },
@@ -385,6 +429,12 @@ mod tests {
                 "/oauth",
                 json!({ "clientId": "c", "privateKey": "d", "keyId": "x" }),
             ),
+            (
+                &two,
+                "/oauth",
+                json!({ "clientId": "c", "grant": "jwt_bearer", "assertionFile": "/x" }),
+            ),
+            (&two, "/oauth", vouched("https://x", "c", "d", "/e")),
             (&two, "/oauth/issuer", json!("https://x")),
             (&two, "/oauth/clientMetadataUrl", json!("https://x")),
             (&two, "/oauth/redirectUri", json!("x")),

@@ -16,8 +16,8 @@ use reqwest::Url;
 use switchboard_base::{health::Reason, random, scrub, time};
 use switchboard_client::{
     auth::{
-        ConfiguredClient, Credential, Error as AuthError, Grant as AuthGrant, OAuth, Opened,
-        ResourceParameter as AuthResource, Settings, State,
+        ConfiguredClient, Credential, Error as AuthError, Grant as AuthGrant, IdentityProvider,
+        OAuth, Opened, ResourceParameter as AuthResource, Settings, State,
     },
     http::HttpConfigError,
 };
@@ -481,7 +481,16 @@ fn settings(remote: &Remote) -> Settings {
     settings.grant = match oauth.grant {
         Grant::AuthorizationCode => AuthGrant::AuthorizationCode,
         Grant::ClientCredentials => AuthGrant::ClientCredentials,
+        Grant::JwtBearer => AuthGrant::JwtBearer,
     };
+    let provider = oauth.identity_provider.as_ref();
+    let file = provider.map(|provider| &provider.id_token_file);
+    settings.assertion_file = file.or(oauth.assertion_file.as_ref()).map(Into::into);
+    settings.identity_provider = provider.map(|provider| IdentityProvider {
+        token_url: provider.token_url.clone(),
+        client_id: provider.client_id.clone(),
+        client_secret: provider.client_secret.as_deref().map(Into::into),
+    });
     settings
 }
 

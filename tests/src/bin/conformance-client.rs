@@ -9,7 +9,7 @@ use std::{env, error::Error, process::ExitCode, time::Duration};
 use serde_json::{Map, Value, json};
 use switchboard_client::{
     Client, ClientBuilder, Lossless,
-    auth::{ConfiguredClient, Grant, InMemory, OAuth, Opened, Settings},
+    auth::{ConfiguredClient, Grant, IdentityProvider, InMemory, OAuth, Opened, Settings},
     http::{Http, tls},
     model::{ElicitationAnswer, SamplingResult, Tool},
 };
@@ -151,6 +151,18 @@ fn settings(scenario: &str) -> Result<Settings, Box<dyn Error>> {
     });
     if scenario.starts_with("auth/client-credentials") {
         settings.grant = Grant::ClientCredentials;
+    }
+    // The suite deletes nothing, and starts one client for each scenario.
+    if let Some(assertion) = text("valid_jwt").or_else(|| text("idp_id_token")) {
+        let file = env::temp_dir().join(format!("sb-assertion-{}", std::process::id()));
+        std::fs::write(&file, assertion)?;
+        settings.grant = Grant::JwtBearer;
+        settings.assertion_file = Some(file);
+        settings.identity_provider = text("idp_token_endpoint").map(|token_url| IdentityProvider {
+            token_url,
+            client_id: text("idp_client_id").unwrap_or_default(),
+            client_secret: None,
+        });
     }
     Ok(settings)
 }

@@ -85,8 +85,12 @@ impl Machine {
             reason,
         })?;
         // Servers of 2025-03-26 are their own authorization servers.
+        let issuer = metadata::origin(&self.server);
+        if self.only_issuer().is_some_and(|only| *only != issuer) {
+            return Err(Error::NoAuthorizationServer);
+        }
         let found = Found {
-            issuer: metadata::origin(&self.server),
+            issuer,
             resource: None,
             scopes: None,
             is_old: true,
@@ -116,9 +120,7 @@ impl Machine {
         };
         let mut issuers = metadata.authorization_servers.iter().filter(usable);
         let known = self.credential.as_ref().map(|known| &known.issuer);
-        let client = self.settings.client.as_ref();
-        // The server must not name another receiver for the client's secret.
-        let only = client.and_then(|client| client.issuer.as_ref().or(known));
+        let only = self.only_issuer();
         let wanted = only.or(known);
         let found = issuers.clone().find(|issuer| Some(*issuer) == wanted);
         let chosen = match only {
@@ -126,6 +128,12 @@ impl Machine {
             None => found.or_else(|| issuers.next()),
         };
         chosen.cloned().ok_or(Error::NoAuthorizationServer)
+    }
+
+    /// The issuer of the configured client. The server must not name another receiver for its secret.
+    fn only_issuer(&self) -> Option<&String> {
+        let known = self.credential.as_ref().map(|known| &known.issuer);
+        self.settings.client.as_ref()?.issuer.as_ref().or(known)
     }
 
     fn fetch_server(&mut self, found: Found, goal: Goal) -> Result<Action, Error> {

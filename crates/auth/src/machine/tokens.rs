@@ -1,9 +1,9 @@
 //! Tokens: the first ones, new ones, and their end.
 
-use super::{Action, Found, Machine, Request, Response, Step};
+use super::{Action, Machine, Request, Response, Step};
 use crate::{
     Authentication, Challenge, Credential, Error, PrivateKey, Secret, Tokens, Unsigned, form,
-    metadata::ServerMetadata, tokens,
+    tokens,
 };
 
 /// The errors that say that a refresh token is no longer valid. Only the first one is in the specification.
@@ -18,28 +18,6 @@ const REFRESH_REFUSED: [&str; 4] = [
 const CLIENT_REFUSED: [&str; 2] = ["invalid_client", "unauthorized_client"];
 
 impl Machine {
-    /// Signs the configured client in.
-    pub(super) fn request_for_client(
-        &mut self,
-        now: u64,
-        found: &Found,
-        server: &ServerMetadata,
-    ) -> Result<Action, Error> {
-        let methods = server.token_endpoint_auth_methods_supported.as_deref();
-        let client = self.configured_client(methods).ok_or(Error::NoClient)?;
-        let credential = self.new_credential(found, server, client)?;
-        let scope = credential.scopes.join(" ");
-        let mut parameters = vec![("grant_type", "client_credentials")];
-        if !scope.is_empty() {
-            parameters.push(("scope", &scope));
-        }
-        if let Some(resource) = &credential.resource {
-            parameters.push(("resource", resource));
-        }
-        let request = self.to_token_endpoint(now, &credential, &parameters)?;
-        Ok(self.send_exchange(credential, request))
-    }
-
     /// A request to the token endpoint, which authenticates the client.
     pub(super) fn to_token_endpoint(
         &self,
@@ -118,7 +96,7 @@ impl Machine {
         if !self.is_at_rest() {
             return Ok(Action::Wait);
         }
-        if self.settings.grant == crate::Grant::ClientCredentials {
+        if self.settings.grant.is_unattended() {
             return Ok(self.discover(super::Goal::Client));
         }
         self.reload()

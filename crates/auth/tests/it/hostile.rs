@@ -225,6 +225,26 @@ fn challenge_floods_start_nothing() {
 }
 
 #[test]
+fn server_without_metadata_gets_no_client_secret() {
+    let mut settings = Settings::new("Switchboard");
+    settings.grant = Grant::ClientCredentials;
+    settings.client = Some(ConfiguredClient {
+        secret: Some("secret".into()),
+        issuer: Some(ISSUER.to_owned()),
+        ..ConfiguredClient::new("mine")
+    });
+    let mut place = Place::new();
+    place.documents.clear();
+    let mut rig = Rig::at(place, settings);
+    let challenge = rig.place.challenge.clone();
+    assert_eq!(
+        rig.handle(Event::Refused(challenge)),
+        Action::Done(Err(Error::NoAuthorizationServer))
+    );
+    assert!(rig.place.headers.is_empty());
+}
+
+#[test]
 fn client_secret_stays_with_its_issuer() {
     let mut settings = Settings::new("Switchboard");
     settings.client = Some(ConfiguredClient {

@@ -41,6 +41,8 @@ pub(crate) struct Place {
     issued: u64,
     /// The status of documents that are not there.
     pub(crate) missing: u16,
+    /// The response of the identity provider, if there is one.
+    pub(crate) vouched: Option<(u16, Value)>,
     /// The home page, in place of these documents.
     pub(crate) pages: Vec<&'static str>,
 }
@@ -84,6 +86,7 @@ impl Place {
             used: BTreeSet::new(),
             issued: 0,
             missing: 404,
+            vouched: None,
             pages: Vec::new(),
         }
     }
@@ -122,6 +125,10 @@ impl Place {
                 (400, refusal.to_string())
             }
             "https://auth.example/register" => self.registration.clone(),
+            "https://10.0.0.1/token" => {
+                let (status, body) = self.vouched.clone().unwrap();
+                (status, body.to_string())
+            }
             "https://auth.example/revoke" => (200, String::new()),
             "https://auth.example/token" => self.token(&form),
             _ if self.pages.contains(&address) => (200, "<!doctype html>".to_owned()),
@@ -186,6 +193,8 @@ pub(crate) struct Rig {
     pub(crate) now: u64,
     /// Requests that need a signature cannot be sent, for this reason.
     pub(crate) unable: Option<Error>,
+    /// The assertion, or the reason why it cannot be read.
+    pub(crate) assertion: Result<String, Error>,
     signatures: u8,
 }
 
@@ -202,6 +211,7 @@ impl Rig {
             opened: Vec::new(),
             now: NOW,
             unable: None,
+            assertion: Ok(String::new()),
             signatures: 0,
         }
     }
@@ -235,6 +245,13 @@ impl Rig {
                 Action::Save => {
                     self.stored = self.machine.credential().cloned();
                     self.machine.handle(self.now, Event::Saved)
+                }
+                Action::ReadAssertion => {
+                    let event = match self.assertion.clone() {
+                        Ok(text) => Event::Assertion(text.into()),
+                        Err(error) => Event::Unable(error),
+                    };
+                    self.machine.handle(self.now, event)
                 }
                 Action::Load => {
                     let stored = self.stored.clone();

@@ -3,9 +3,11 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use switchboard_auth::{
-    Action, Body, Challenge, Event, Machine, Request, Response, Settings, SignIn,
+    Action, Body, Challenge, ConfiguredClient, Error, Event, Grant, IdentityProvider, Machine,
+    Request, Response, Settings, SignIn,
 };
 
+use crate::alone::KEY;
 use crate::server::{ISSUER, NOW, Place, REDIRECT, SERVER};
 
 #[derive(Debug, Clone)]
@@ -28,6 +30,38 @@ enum Step {
     Wait(u64),
     Cancel,
     Accepted,
+    /// The assertion was read: one, something else, or nothing.
+    Assertion(u8),
+    Unable,
+}
+
+/// The settings of the kinds of sign-in. Clients that sign in for themselves are for one issuer.
+fn settings() -> impl Strategy<Value = Settings> {
+    let client = |private_key: Option<&str>| {
+        Some(ConfiguredClient {
+            private_key: private_key.map(Into::into),
+            issuer: Some(ISSUER.to_owned()),
+            ..ConfiguredClient::new("configured")
+        })
+    };
+    let with = |client, grant, identity_provider| Settings {
+        client,
+        grant,
+        identity_provider,
+        ..Settings::new("S")
+    };
+    let provider = IdentityProvider {
+        token_url: "https://10.0.0.1/token".to_owned(),
+        client_id: "gateway".to_owned(),
+        client_secret: None,
+    };
+    prop_oneof![
+        4 => Just(Settings::new("S")),
+        1 => Just(with(client(Some(KEY)), Grant::AuthorizationCode, None)),
+        1 => Just(with(client(Some(KEY)), Grant::ClientCredentials, None)),
+        1 => Just(with(client(None), Grant::JwtBearer, None)),
+        1 => Just(with(client(None), Grant::JwtBearer, Some(provider))),
+    ]
 }
 
 fn body() -> impl Strategy<Value = Value> {
@@ -70,6 +104,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..2_000_u64).prop_map(Step::Wait),
         1 => Just(Step::Cancel),
         1 => Just(Step::Accepted),
+        3 => (0..3_u8).prop_map(Step::Assertion),
+        1 => Just(Step::Unable),
     ]
 }
 
@@ -78,7 +114,7 @@ fn check_request(request: &Request) -> Result<(), TestCaseError> {
     prop_assert_eq!(request.url.scheme(), "https");
     let host = request.url.host_str().unwrap_or_default();
     prop_assert!(
-        ["mcp.example", "auth.example", "evil.example"].contains(&host),
+        ["mcp.example", "auth.example", "evil.example", "10.0.0.1"].contains(&host),
         "{}",
         host
     );
@@ -86,9 +122,14 @@ fn check_request(request: &Request) -> Result<(), TestCaseError> {
         Some(Body::Form(body) | Body::Json(body)) => body.expose(),
         None => "",
     };
+    // What proves who the client is goes to one place each.
+    let is_id_token = body.contains("aWQ.aWQ.aWQ");
+    prop_assert!(!is_id_token || ["10.0.0.1", "auth.example"].contains(&host));
+    prop_assert!(!is_id_token || host == "10.0.0.1" || !body.contains("amFn"));
+    prop_assert!(request.assertion.is_none() || host == "auth.example");
     // Tokens and clients of the honest issuer are for it alone.
     if host != "auth.example" {
-        for known in ["access-", "refresh-", "registered"] {
+        for known in ["access-", "refresh-", "registered", "configured", "amFn"] {
             prop_assert!(!body.contains(known), "{} got {}", host, body);
         }
         prop_assert!(request.authorization.is_none() || host == "evil.example");
@@ -100,9 +141,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn secrets_stay_and_tokens_are_saved_first(steps in prop::collection::vec(step(), 0..80)) {
+    fn secrets_stay_and_tokens_are_saved_first(settings in settings(), steps in prop::collection::vec(step(), 0..80)) {
         let mut place = Place::new();
-        let mut machine = Machine::new(SERVER.parse().unwrap(), Settings::new("S"), None);
+        place.vouched = Some((200, json!({ "access_token": "amFn.amFn.amFn" })));
+        let mut machine = Machine::new(SERVER.parse().unwrap(), settings, None);
         let (mut now, mut stored) = (NOW, None);
         let mut in_flight: Option<Request> = None;
         let (mut state, mut to_save) = (String::new(), false);
@@ -160,6 +202,10 @@ proptest! {
                 }
                 Step::Cancel => Event::Cancel,
                 Step::Accepted => Event::Accepted,
+                Step::Assertion(kind) => {
+                    Event::Assertion(["aWQ.aWQ.aWQ", "nothing", ""][usize::from(kind)].into())
+                }
+                Step::Unable => Event::Unable(Error::NoAssertion { reason: "gone".to_owned() }),
             };
             let before = machine.token().cloned();
             let is_saved = matches!(event, Event::Saved | Event::Loaded(_));
@@ -180,7 +226,7 @@ proptest! {
                     in_flight = None;
                     to_save = false;
                 }
-                Action::Load | Action::Wait | Action::Ignore(_) => {}
+                Action::Load | Action::ReadAssertion | Action::Wait | Action::Ignore(_) => {}
             }
             // A token is used once it has been saved, and not before.
             if machine.token() != before.as_ref() && machine.token().is_some() {

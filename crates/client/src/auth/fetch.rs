@@ -13,7 +13,7 @@ use reqwest::{
     dns::{Addrs, Name, Resolve, Resolving},
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE},
 };
-use switchboard_auth::{Body, Challenge, Reach, Request};
+use switchboard_auth::{Body, Challenge, Reach, Request, Settings};
 use tokio::time::timeout;
 use url::{Host, Url};
 
@@ -30,6 +30,8 @@ const LIMIT: usize = 1024 * 1024;
 pub(super) struct Fetcher {
     /// The host of the server, which its user has chosen.
     host: String,
+    /// The host of the identity provider, if the user has chosen one.
+    provider: Option<String>,
     reach: Arc<Mutex<Reach>>,
     /// Names are looked up by a proxy, whose address is that of all responses.
     pub(super) has_proxy: bool,
@@ -49,12 +51,20 @@ pub(super) struct Fetched {
 }
 
 impl Fetcher {
-    pub(super) fn new(server: &Url) -> Result<Self, HttpConfigError> {
+    pub(super) fn new(server: &Url, settings: &Settings) -> Result<Self, HttpConfigError> {
         let reach = Arc::new(Mutex::new(Reach::of(server)));
         let host = server.host_str().unwrap_or_default().to_owned();
+        let provider = settings.identity_provider.as_ref();
+        let provider = provider.and_then(|provider| Url::parse(&provider.token_url).ok());
+        let provider = provider.and_then(|url| url.host_str().map(str::to_owned));
         let proxies = proxies();
         let build = |is_local| {
-            let own = proxies.iter().chain([&host]).cloned().collect();
+            let own = proxies
+                .iter()
+                .chain([&host])
+                .chain(&provider)
+                .cloned()
+                .collect();
             let resolver = Resolver {
                 own,
                 reach: Arc::clone(&reach),
@@ -70,6 +80,7 @@ impl Fetcher {
             has_proxy: !proxies.is_empty(),
             reach,
             host,
+            provider,
         })
     }
 
@@ -83,7 +94,8 @@ impl Fetcher {
         // An address in place of a name is not looked up.
         let is_address = !matches!(request.url.host(), Some(Host::Domain(_)) | None);
         let is_own = request.url.host_str() == Some(&*self.host);
-        let is_permitted = !is_address || is_own || reach.permits(&request.url);
+        let is_provider = request.url.host_str() == self.provider.as_deref();
+        let is_permitted = !is_address || is_own || is_provider || reach.permits(&request.url);
         let client = match Reach::of(&request.url) {
             Reach::Local => self.direct.clone(),
             Reach::Private | Reach::Public => self.other.clone(),
@@ -172,7 +184,7 @@ async fn send(client: &Client, request: Request) -> Result<Fetched, String> {
 /// Looks up names, and drops the addresses that must not be reached.
 #[derive(Debug, Clone)]
 struct Resolver {
-    /// The hosts that the user has chosen: the server, and proxies.
+    /// The hosts that the user has chosen: the server, the identity provider, and proxies.
     own: Arc<[String]>,
     reach: Arc<Mutex<Reach>>,
 }
@@ -209,7 +221,11 @@ mod tests {
 
     #[tokio::test]
     async fn server_on_the_internet_cannot_send_us_home() {
-        let fetcher = Fetcher::new(&"https://mcp.example/mcp".parse().unwrap()).unwrap();
+        let fetcher = Fetcher::new(
+            &"https://mcp.example/mcp".parse().unwrap(),
+            &Settings::new("test"),
+        )
+        .unwrap();
         for url in [
             "https://127.0.0.1:1/",
             "https://[::1]:1/",

@@ -19,6 +19,7 @@
 //! # }
 //! ```
 
+mod assertion;
 mod fetch;
 mod listener;
 mod sign;
@@ -37,8 +38,8 @@ use reqwest::{
     header::{HeaderValue, WWW_AUTHENTICATE},
 };
 pub use switchboard_auth::{
-    Authentication, Challenge, ConfiguredClient, Credential, Error, Grant, ResourceParameter,
-    Secret, Settings, State, Tokens,
+    Authentication, Challenge, ConfiguredClient, Credential, Error, Grant, IdentityProvider,
+    ResourceParameter, Secret, Settings, State, Tokens,
 };
 use tokio::{
     sync::{mpsc, oneshot, watch},

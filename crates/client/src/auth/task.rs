@@ -4,8 +4,8 @@ use std::{net::IpAddr, pin::Pin, sync::Arc, time::Duration};
 
 use reqwest::{StatusCode, header::HeaderValue};
 use switchboard_auth::{
-    Action, Challenge, Credential, Error, Event, Grant, Machine, Reach, Response, Settings, SignIn,
-    State, Tokens,
+    Action, Challenge, Credential, Error, Event, Machine, Reach, Response, Settings, SignIn, State,
+    Tokens,
 };
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -14,7 +14,7 @@ use tokio::{
 use url::Url;
 
 use super::{
-    Opened, Refusal, View,
+    Opened, Refusal, View, assertion,
     fetch::{Fetched, Fetcher},
     listener::{Arrival, Listener, Page},
     now,
@@ -124,7 +124,7 @@ impl Task {
         let jitter: [u8; 2] = random();
         Ok(Self {
             machine: Machine::new(server.clone(), settings.clone(), None),
-            fetcher: Fetcher::new(&server)?,
+            fetcher: Fetcher::new(&server, &settings)?,
             server,
             settings,
             store,
@@ -228,7 +228,7 @@ impl Task {
     }
 
     fn can_renew(&self) -> bool {
-        let is_alone = self.settings.grant == Grant::ClientCredentials;
+        let is_alone = self.settings.grant.is_unattended();
         self.tokens()
             .is_some_and(|tokens| is_alone || tokens.refresh.is_some())
     }
@@ -367,7 +367,7 @@ impl Task {
     /// Listens for the browser, if there will be one. The address of the last sign-in is preferred, since the client is
     /// registered with it.
     async fn listen(&mut self) -> Outcome<Option<Listener>> {
-        if self.settings.grant == Grant::ClientCredentials {
+        if self.settings.grant.is_unattended() {
             return Ok(None);
         }
         let configured = self.settings.redirect_uri.clone();
@@ -565,6 +565,10 @@ impl Task {
                 Action::Save => {
                     self.save().await;
                     self.machine.handle(now(), Event::Saved)
+                }
+                Action::ReadAssertion => {
+                    let event = assertion::read(self.settings.assertion_file.clone()).await;
+                    self.machine.handle(now(), event)
                 }
                 Action::Load => match self.load().await {
                     Ok(stored) => {

@@ -446,6 +446,38 @@ const ARGUMENT: Keys = Keys {
     one_of: &[],
 };
 
+const IDENTITY_PROVIDER: Keys = Keys {
+    all: &[
+        bare(
+            "tokenUrl",
+            Shape::Text,
+            "The address of its token endpoint.",
+        ),
+        bare(
+            "clientId",
+            Shape::Text,
+            "The ID of the gateway's client there.",
+        ),
+        bare(
+            "clientSecret",
+            Shape::Text,
+            "The secret of that client, such as \"${secret:NAME}\". Public clients have none.",
+        ),
+        bare(
+            "idTokenFile",
+            Shape::Text,
+            "The file with your ID token. It is read anew at each use.",
+        ),
+    ],
+    meant: &[
+        ("tokenEndpoint", "tokenUrl"),
+        ("id", "clientId"),
+        ("secret", "clientSecret"),
+        ("idToken", "idTokenFile"),
+    ],
+    one_of: &[],
+};
+
 const OAUTH: Keys = Keys {
     all: &[
         bare(
@@ -521,10 +553,21 @@ const OAUTH: Keys = Keys {
         ),
         key(
             "grant",
-            Shape::Choice(&["authorization_code", "client_credentials"]),
+            Shape::Choice(&["authorization_code", "client_credentials", "jwt_bearer"]),
             r#""authorization_code""#,
             "\"authorization_code\": a user signs in with a browser; \"client_credentials\": the \
-             registered client signs in for itself.",
+             registered client signs in for itself; \"jwt_bearer\": it presents an assertion that \
+             somebody else has signed.",
+        ),
+        bare(
+            "assertionFile",
+            Shape::Text,
+            "The file with that assertion, such as the token of a workload. It is read anew at each use.",
+        ),
+        bare(
+            "identityProvider",
+            Shape::Object(&IDENTITY_PROVIDER),
+            "The identity provider of your company, which issues the assertion for you.",
         ),
     ],
     meant: &[
@@ -539,6 +582,7 @@ const OAUTH: Keys = Keys {
         ("scope", "scopes"),
         ("audience", "resource"),
         ("grantType", "grant"),
+        ("assertion", "assertionFile"),
     ],
     one_of: &[],
 };

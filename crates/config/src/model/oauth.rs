@@ -31,6 +31,23 @@ pub struct OAuth {
     pub authorization_parameters: BTreeMap<String, String>,
     /// The kind of sign-in.
     pub grant: Grant,
+    /// The file with the assertion of the client.
+    pub assertion_file: Option<String>,
+    /// The identity provider that vouches for the user.
+    pub identity_provider: Option<IdentityProvider>,
+}
+
+/// An identity provider that vouches for a user.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct IdentityProvider {
+    /// The address that exchanges tokens.
+    pub token_url: String,
+    /// The ID of the client that is registered there.
+    pub client_id: String,
+    /// Its secret.
+    pub client_secret: Option<String>,
+    /// The file with the ID token of the user.
+    pub id_token_file: String,
 }
 
 /// The `resource` parameter of a sign-in.
@@ -53,6 +70,8 @@ pub enum Grant {
     AuthorizationCode,
     /// The registered client signs in for itself.
     ClientCredentials,
+    /// The registered client presents an assertion that somebody else has signed.
+    JwtBearer,
 }
 
 impl OAuth {
@@ -71,9 +90,20 @@ impl OAuth {
             &self.client_metadata_url,
             &self.redirect_uri,
             &self.metadata_url,
+            &self.assertion_file,
         ];
         let texts = texts.into_iter().filter_map(|text| text.as_deref());
-        texts.chain(resource)
+        let provider = self.identity_provider.iter().flat_map(|provider| {
+            let required = [
+                &*provider.token_url,
+                &provider.client_id,
+                &provider.id_token_file,
+            ];
+            required
+                .into_iter()
+                .chain(provider.client_secret.as_deref())
+        });
+        texts.chain(resource).chain(provider)
     }
 }
 
@@ -84,6 +114,16 @@ impl fmt::Debug for OAuth {
             .field("client_id", &self.client_id)
             .field("issuer", &self.issuer)
             .field("grant", &self.grant)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Without the secret.
+impl fmt::Debug for IdentityProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IdentityProvider")
+            .field("token_url", &self.token_url)
+            .field("client_id", &self.client_id)
             .finish_non_exhaustive()
     }
 }

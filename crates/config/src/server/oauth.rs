@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use crate::{
     diagnostic::Problems,
     json::Json,
-    model::{Grant, OAuth, ResourceParameter},
+    model::{Grant, IdentityProvider, OAuth, ResourceParameter},
     read::{Block, references},
 };
 
 /// The texts that may have references.
-const TEXTS: [&str; 9] = [
+const TEXTS: [&str; 10] = [
     "clientId",
     "clientSecret",
     "privateKey",
@@ -20,6 +20,7 @@ const TEXTS: [&str; 9] = [
     "redirectUri",
     "resource",
     "metadataUrl",
+    "assertionFile",
 ];
 
 /// The parameters of an authorization request that the gateway sets.
@@ -33,6 +34,9 @@ const RESERVED: [&str; 8] = [
     "scope",
     "resource",
 ];
+
+/// Those of `identityProvider`.
+const OF_PROVIDER: [&str; 4] = ["tokenUrl", "clientId", "clientSecret", "idTokenFile"];
 
 pub(super) fn read(
     entry: Block<'_, '_>,
@@ -51,12 +55,10 @@ pub(super) fn read(
             "remove one of them",
         );
     }
-    references(block, &TEXTS, malformed);
-    for key in TEXTS {
-        if block.text(key).is_some_and(|text| text.trim().is_empty()) {
-            problems.add(block.at(key), format!("\"{key}\" is empty"));
-        }
-    }
+    check_texts(block, &TEXTS, problems, malformed);
+    let identity_provider = block
+        .block("identityProvider")
+        .map(|block| provider(block, problems, malformed));
     let text = |key| block.text(key).map(str::to_owned);
     let oauth = OAuth {
         client_id: text("clientId"),
@@ -77,9 +79,16 @@ pub(super) fn read(
         authorization_parameters: block.map("authorizationParameters").unwrap_or_default(),
         grant: match block.text("grant") {
             Some("client_credentials") => Grant::ClientCredentials,
-            _ => Grant::AuthorizationCode,
+            Some("jwt_bearer") => Grant::JwtBearer,
+            Some(_) => Grant::AuthorizationCode,
+            // Only this grant has one.
+            None if identity_provider.is_some() => Grant::JwtBearer,
+            None => Grant::AuthorizationCode,
         },
+        assertion_file: text("assertionFile"),
+        identity_provider,
     };
+    check_assertion(block, &oauth, problems);
     if oauth.client_id.is_none() {
         for key in ["clientSecret", "privateKey", "issuer"] {
             if block.text(key).is_some() {
@@ -123,19 +132,118 @@ pub(super) fn read(
         }
     }
     for key in ["issuer", "clientMetadataUrl", "metadataUrl"] {
-        let is_url = |text: &str| text.starts_with("https://") || text.contains("${");
-        // Authorization servers on this machine are reached over HTTP.
-        let is_plain = |text: &str| key != "clientMetadataUrl" && text.starts_with("http://");
-        if let Some(text) = block.text(key)
-            && !is_url(text)
-            && !is_plain(text)
-        {
-            problems.add_with_hint(
-                block.at(key),
-                format!("\"{key}\" is not an https:// URL"),
-                "copy it from the documentation of the provider",
+        check_url(block, key, problems);
+    }
+    oauth
+}
+
+/// Reads `identityProvider`.
+fn provider(
+    block: Block<'_, '_>,
+    problems: &mut Problems,
+    malformed: &mut Problems,
+) -> IdentityProvider {
+    check_texts(block, &OF_PROVIDER, problems, malformed);
+    for key in ["tokenUrl", "clientId", "idTokenFile"] {
+        if block.text(key).is_none() {
+            problems.add(
+                block.0.start,
+                format!("\"identityProvider\" needs \"{key}\""),
             );
         }
     }
-    oauth
+    let text = |key| block.text(key).map(str::to_owned);
+    let read = IdentityProvider {
+        token_url: text("tokenUrl").unwrap_or_default(),
+        client_id: text("clientId").unwrap_or_default(),
+        client_secret: text("clientSecret"),
+        id_token_file: text("idTokenFile").unwrap_or_default(),
+    };
+    check_url(block, "tokenUrl", problems);
+    check_file(block, "idTokenFile", problems);
+    read
+}
+
+/// Checks that a client that presents an assertion has one, and no other does.
+fn check_assertion(block: Block<'_, '_>, oauth: &OAuth, problems: &mut Problems) {
+    let sources = [
+        ("assertionFile", oauth.assertion_file.is_some()),
+        ("identityProvider", oauth.identity_provider.is_some()),
+    ];
+    if oauth.grant != Grant::JwtBearer {
+        for (key, _) in sources.into_iter().filter(|(_, is_set)| *is_set) {
+            problems.add_with_hint(
+                block.at(key),
+                format!("\"{key}\" has no effect without \"grant\": \"jwt_bearer\""),
+                "set this grant, or remove the key",
+            );
+        }
+        return;
+    }
+    check_file(block, "assertionFile", problems);
+    let at = if block.text("grant").is_some() {
+        "grant"
+    } else {
+        "identityProvider"
+    };
+    if oauth.client_id.is_none() {
+        problems.add_with_hint(
+            block.at(at),
+            "a client that presents an assertion needs \"clientId\"",
+            "add it, or remove \"grant\"",
+        );
+    }
+    let set = sources.iter().filter(|(_, is_set)| *is_set).count();
+    if set != 1 {
+        problems.add_with_hint(
+            block.at(at),
+            "the assertion comes from either \"assertionFile\" or \"identityProvider\"",
+            if set == 0 {
+                "add one of them"
+            } else {
+                "remove one of them"
+            },
+        );
+    }
+}
+
+fn check_texts(
+    block: Block<'_, '_>,
+    keys: &[&'static str],
+    problems: &mut Problems,
+    malformed: &mut Problems,
+) {
+    references(block, keys, malformed);
+    for key in keys {
+        if block.text(key).is_some_and(|text| text.trim().is_empty()) {
+            problems.add(block.at(key), format!("\"{key}\" is empty"));
+        }
+    }
+}
+
+fn check_url(block: Block<'_, '_>, key: &str, problems: &mut Problems) {
+    let is_url = |text: &str| text.starts_with("https://") || text.contains("${");
+    // Authorization servers on this machine are reached over HTTP.
+    let is_plain = |text: &str| key != "clientMetadataUrl" && text.starts_with("http://");
+    if let Some(text) = block.text(key)
+        && !is_url(text)
+        && !is_plain(text)
+    {
+        problems.add_with_hint(
+            block.at(key),
+            format!("\"{key}\" is not an https:// URL"),
+            "copy it from the documentation of the provider",
+        );
+    }
+}
+
+fn check_file(block: Block<'_, '_>, key: &str, problems: &mut Problems) {
+    let is_absolute = |text: &str| text.starts_with('/') || text.starts_with("${");
+    if block.text(key).is_some_and(|text| !is_absolute(text)) {
+        problems.add_with_hint(
+            block.at(key),
+            format!("\"{key}\" is not the path of a file"),
+            "write the whole path, which begins with /",
+        );
+    }
 }

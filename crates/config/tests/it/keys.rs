@@ -92,6 +92,20 @@ const SAMPLES: &[(&str, &str)] = &[
         r#"{"prompt": "consent"}"#,
     ),
     ("mcpServers.*.oauth.grant", r#""client_credentials""#),
+    ("mcpServers.*.oauth.assertionFile", r#""/other""#),
+    (
+        "mcpServers.*.oauth.identityProvider.tokenUrl",
+        r#""https://other""#,
+    ),
+    ("mcpServers.*.oauth.identityProvider.clientId", r#""other""#),
+    (
+        "mcpServers.*.oauth.identityProvider.clientSecret",
+        r#""other""#,
+    ),
+    (
+        "mcpServers.*.oauth.identityProvider.idTokenFile",
+        r#""/other""#,
+    ),
     ("mcpServers.*.type", r#""sse""#),
     ("mcpServers.*.transport", r#""http-only""#),
     ("mcpServers.*.image", r#""other""#),
@@ -157,7 +171,7 @@ const SAMPLES: &[(&str, &str)] = &[
 ];
 
 /// Base configurations to try a key on: one for each kind of server.
-fn bases() -> [Value; 4] {
+fn bases() -> [Value; 6] {
     let base = |server: Value| {
         json!({
             "mcpServers": {"s": server},
@@ -172,6 +186,17 @@ fn bases() -> [Value; 4] {
         base(
             json!({"url": "http://a", "oauth": {"clientId": "a", "privateKey": "b", "keyId": "c"}}),
         ),
+        base(json!({
+            "url": "http://a",
+            "oauth": {
+                "clientId": "a",
+                "identityProvider": {"tokenUrl": "https://a", "clientId": "b", "clientSecret": "c", "idTokenFile": "/d"},
+            },
+        })),
+        base(json!({
+            "url": "http://a",
+            "oauth": {"clientId": "a", "grant": "jwt_bearer", "assertionFile": "/a"},
+        })),
         base(json!({"image": "a"})),
     ]
 }

@@ -282,6 +282,26 @@ fn sign_in_problems_are_reported() {
             "2:76: \"privateKey\" replaces \"clientSecret\" (remove one of them)",
         ),
         (
+            r#"{"url": "http://a", "oauth": {"clientId": "x", "assertionFile": "/y"}}"#,
+            "2:55: \"assertionFile\" has no effect without \"grant\": \"jwt_bearer\" (set this grant, or remove the key)",
+        ),
+        (
+            r#"{"url": "http://a", "oauth": {"clientId": "x", "grant": "jwt_bearer"}}"#,
+            "2:55: the assertion comes from either \"assertionFile\" or \"identityProvider\" (add one of them)",
+        ),
+        (
+            r#"{"url": "http://a", "oauth": {"grant": "jwt_bearer", "assertionFile": "/y"}}"#,
+            "2:38: a client that presents an assertion needs \"clientId\" (add it, or remove \"grant\")",
+        ),
+        (
+            r#"{"url": "http://a", "oauth": {"clientId": "x", "grant": "jwt_bearer", "assertionFile": "token"}}"#,
+            "2:78: \"assertionFile\" is not the path of a file (write the whole path, which begins with /)",
+        ),
+        (
+            r#"{"url": "http://a", "oauth": {"clientId": "x", "identityProvider": {"tokenUrl": "https://b", "idTokenFile": "/c"}}}"#,
+            "2:75: \"identityProvider\" needs \"clientId\"",
+        ),
+        (
             r#"{"url": "http://a", "oauth": {"clientId": "x", "keyId": "y"}}"#,
             "2:55: \"keyId\" has no effect without \"privateKey\" (add the key, or remove its ID)",
         ),

@@ -108,6 +108,8 @@ fn a_sign_in() {
             assume_pkce: true,
             authorization_parameters: [("prompt".to_owned(), "consent".to_owned())].into(),
             grant: Grant::ClientCredentials,
+            assertion_file: None,
+            identity_provider: None,
         }
     );
     assert!(!format!("{remote:?}").contains("s3cret"), "{remote:?}");
@@ -122,6 +124,25 @@ fn a_sign_in() {
     };
     assert_eq!(remote.oauth.private_key.as_deref(), Some("s3cret-of-app"));
     assert_eq!(remote.oauth.key_id.as_deref(), Some("alpha"));
+    assert!(!format!("{remote:?}").contains("s3cret"), "{remote:?}");
+    let vouched = server(
+        r#"{"url": "https://a/mcp", "oauth": {"clientId": "a", "identityProvider": {"tokenUrl": "https://${env:A}/token",
+            "clientId": "${env:A}", "clientSecret": "${secret:app}", "idTokenFile": "${env:A}/id"}}}"#,
+    );
+    let resolved = vouched.resolve("s", &Occasion::default(), folder.path(), &env);
+    let resolved = resolved.unwrap();
+    assert!(resolved.secrets.iter().any(is_known), "it is not redacted");
+    let Transport::Remote(remote) = resolved.value.transport else {
+        panic!("not an address")
+    };
+    assert_eq!(remote.oauth.grant, Grant::JwtBearer);
+    let provider = remote.oauth.identity_provider.as_ref().unwrap();
+    assert_eq!(provider.token_url, "https://alpha/token");
+    assert_eq!(
+        [&*provider.client_id, &provider.id_token_file],
+        ["alpha", "alpha/id"]
+    );
+    assert_eq!(provider.client_secret.as_deref(), Some("s3cret-of-app"));
     assert!(!format!("{remote:?}").contains("s3cret"), "{remote:?}");
     let other = server(r#"{"url": "https://a/mcp", "oauth": {"resource": "api://a"}}"#);
     let Transport::Remote(remote) = other.transport else {

@@ -10,12 +10,7 @@ use crate::suite::Suite;
 const USER: &str = include_str!("../../../../tests/peers/gateway_user.mjs");
 
 /// Extensions that the gateway does not have. No revision requires them.
-const LEFT_OUT: [&str; 4] = [
-    "dpop",
-    "dpop-nonce",
-    "enterprise-managed-authorization",
-    "wif-jwt-bearer",
-];
+const LEFT_OUT: [&str; 2] = ["dpop", "dpop-nonce"];
 
 #[test]
 fn gateway_signs_in_as_2025_11_25_requires() {
