@@ -9,14 +9,19 @@ pub struct Challenge {
     pub scope: Option<String>,
     /// The error code, such as `invalid_token` or `insufficient_scope`.
     pub error: Option<String>,
+    /// Tokens have to be bound to a key (DPoP): bearer tokens are not accepted.
+    pub demands_proof: bool,
 }
+
+/// The error code of a party that asks for a nonce in proofs.
+pub(crate) const NONCE: &str = "use_dpop_nonce";
 
 /// The longest header that is read, in bytes.
 const LONGEST: usize = 8 * 1024;
 
 impl Challenge {
-    /// Reads the values of all `WWW-Authenticate` headers of a response. Only challenges for bearer tokens count;
-    /// malformed ones are skipped.
+    /// Reads the values of all `WWW-Authenticate` headers of a response. Only challenges for bearer tokens and
+    /// for tokens that are bound to a key count; malformed ones are skipped.
     ///
     /// ```
     /// # use switchboard_auth::Challenge;
@@ -25,11 +30,13 @@ impl Challenge {
     /// ```
     pub fn read<'a>(headers: impl IntoIterator<Item = &'a str>) -> Self {
         let mut challenge = Self::default();
+        let mut schemes = Schemes::default();
         for header in headers {
             if header.len() <= LONGEST {
-                challenge.read_header(header);
+                challenge.read_header(header, &mut schemes);
             }
         }
+        challenge.demands_proof = schemes.bound && !schemes.bearer;
         challenge
     }
 
@@ -38,23 +45,28 @@ impl Challenge {
         self.error.as_deref() == Some("insufficient_scope")
     }
 
-    fn read_header(&mut self, header: &str) {
-        let mut is_bearer = false;
+    /// Tests if the server asks for a nonce in proofs.
+    pub fn needs_nonce(&self) -> bool {
+        self.error.as_deref() == Some(NONCE)
+    }
+
+    fn read_header(&mut self, header: &str, schemes: &mut Schemes) {
+        let mut is_ours = false;
         for part in parts(header) {
             // A challenge begins with its scheme, which a space separates from the first parameter.
             let parameter = match part.split_once([' ', '\t']) {
                 Some((scheme, rest)) if is_token(scheme) && !rest.trim_start().starts_with('=') => {
-                    is_bearer = scheme.eq_ignore_ascii_case("bearer");
+                    is_ours = schemes.note(scheme);
                     rest.trim_start()
                 }
                 None if is_token(part) => {
-                    is_bearer = part.eq_ignore_ascii_case("bearer");
+                    is_ours = schemes.note(part);
                     continue;
                 }
                 _ => part,
             };
             if let Some((name, value)) = parameter.split_once('=')
-                && is_bearer
+                && is_ours
             {
                 self.set(name.trim(), value.trim());
             }
@@ -70,6 +82,24 @@ impl Challenge {
         };
         // Of repeated parameters, the first one counts.
         field.get_or_insert_with(|| unquoted(value));
+    }
+}
+
+/// The kinds of tokens that a server accepts.
+#[derive(Default)]
+struct Schemes {
+    bearer: bool,
+    bound: bool,
+}
+
+impl Schemes {
+    /// Notes a scheme. Returns `true` if it is one of them.
+    fn note(&mut self, scheme: &str) -> bool {
+        let is_bearer = scheme.eq_ignore_ascii_case("bearer");
+        let is_bound = scheme.eq_ignore_ascii_case("dpop");
+        self.bearer |= is_bearer;
+        self.bound |= is_bound;
+        is_bearer || is_bound
     }
 }
 
@@ -154,6 +184,26 @@ mod tests {
             let read = read(header);
             assert_eq!(read.each_ref().map(Option::as_deref), expected, "{header}");
         }
+    }
+
+    #[test]
+    fn proofs_are_demanded_where_bearer_is_missing() {
+        for (headers, demands, scope) in [
+            (vec![r#"DPoP scope="a", algs="ES256""#], true, Some("a")),
+            (vec!["dpop"], true, None),
+            (
+                vec![r#"Bearer scope="b", DPoP scope="a""#],
+                false,
+                Some("b"),
+            ),
+            (vec![r#"DPoP scope="a""#, "Bearer"], false, Some("a")),
+            (vec![r#"Basic realm="dpop""#], false, None),
+        ] {
+            let read = Challenge::read(headers.clone());
+            assert_eq!(read.demands_proof, demands, "{headers:?}");
+            assert_eq!(read.scope.as_deref(), scope, "{headers:?}");
+        }
+        assert!(Challenge::read([r#"DPoP error="use_dpop_nonce""#]).needs_nonce());
     }
 
     #[test]

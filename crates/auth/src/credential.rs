@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfiguredClient, Reach, Secret};
+use crate::{ConfiguredClient, ProofKey, Reach, Secret};
 
 /// A sign-in to one server: the registration of the client and the tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
@@ -24,6 +24,9 @@ pub struct Credential {
     pub resource: Option<String>,
     /// The scopes that were requested so far.
     pub scopes: Vec<String>,
+    /// The key that tokens are bound to, if the server demands that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof_key: Option<ProofKey>,
     /// The tokens; `None` once the user is signed out.
     pub tokens: Option<Tokens>,
 }
@@ -88,6 +91,9 @@ pub struct Tokens {
     pub expires: Option<u64>,
     /// The scopes that were granted.
     pub scopes: Vec<String>,
+    /// The access token is bound to the key of the credential: each request needs a proof.
+    #[serde(default)]
+    pub is_bound: bool,
 }
 
 /// A token is renewed this long before it expires, or after nine tenths of its lifetime if that is later.
@@ -173,6 +179,7 @@ mod tests {
                 issued,
                 expires: Some(expires),
                 scopes: Vec::new(),
+                is_bound: false,
             };
             let at = tokens.renew_at(jitter).unwrap();
             prop_assert!(at <= expires && expires - at <= EARLY);

@@ -69,6 +69,15 @@ pub enum Error {
         /// The algorithm of the key.
         algorithm: Algorithm,
     },
+    /// Tokens cannot be bound to a key, which the server demands.
+    #[error(
+        "the server demands tokens that are bound to a key, and the authorization server `{}` supports no such keys with ES256",
+        shown(issuer)
+    )]
+    NoProof {
+        /// The authorization server.
+        issuer: String,
+    },
     /// The assertion of the client, or the ID token for its identity provider, cannot be read.
     #[error("the client has no assertion: {reason}")]
     NoAssertion {
@@ -245,7 +254,7 @@ impl Error {
             Self::NoPkce { .. } => {
                 "if the provider's documentation says that it supports PKCE, set `oauth.assumePkce` of the server; else, ask the operator for a token for the `Authorization` header"
             }
-            Self::NoEndpoint { .. } => {
+            Self::NoEndpoint { .. } | Self::NoProof { .. } => {
                 "ask the operator for another way to sign in, such as a token for the `Authorization` header"
             }
             Self::Insecure => "use the https URL of the server",

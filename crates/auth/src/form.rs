@@ -37,10 +37,19 @@ pub(crate) fn post(address: &str, client: &Client, parameters: &[(&str, &str)]) 
         authorization: authorization.map(Into::into),
         body: Some(Body::Form(form.finish().into())),
         assertion: None,
+        proof: None,
     })
 }
 
 impl Request {
+    /// The same request, with this nonce in its proof.
+    pub(crate) fn with_nonce(mut self, nonce: &str) -> Self {
+        if let Some(proof) = &mut self.proof {
+            proof.set_nonce(nonce);
+        }
+        self
+    }
+
     /// Adds the signed [assertion](Self::assertion) to the form.
     pub fn authenticate(&mut self, assertion: &Secret) {
         if let Some(Body::Form(form)) = &mut self.body {

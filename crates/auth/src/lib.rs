@@ -14,8 +14,10 @@
 //! | accepted by the server | `SignedIn`, if there is a token | – | – | – | – | – |
 //! | sign-in | discover | discover | start again | start again | – | – |
 //! | renew | end | load, then refresh | load, then refresh | – | – | – |
+//! | key | – | – | – | go on with the discovery | – | – |
 //! | assertion | – | – | – | – | exchange it, at the identity provider first if there is one | – |
 //! | response | – | – | – | next document, register, then open the browser | save, then `SignedIn` | save, then `SignedIn` |
+//! | nonce demanded | – | – | – | – | send again, once | send again, once |
 //! | refresh token refused | – | – | – | – | – | load again; the second time save without tokens, then `SignedOut` |
 //! | no assertion, or no signature | – | – | – | – | end | end; the tokens are kept |
 //! | request failed | – | – | – | end | end | end; the tokens are kept |
@@ -50,7 +52,7 @@ pub use error::Error;
 pub use machine::{Action, Body, Event, Machine, Request, Response, SignIn, State};
 pub use secret::Secret;
 pub use settings::{ConfiguredClient, Grant, IdentityProvider, ResourceParameter, Settings};
-pub use signed::{Algorithm, PrivateKey, Unsigned};
+pub use signed::{Algorithm, PrivateKey, ProofKey, Unsigned};
 
 /// The most characters of a text of another party that are repeated.
 const EXCERPT: usize = 200;

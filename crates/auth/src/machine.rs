@@ -9,7 +9,7 @@ mod unattended;
 use url::Url;
 
 use crate::{
-    Challenge, Credential, Error, Grant, Secret, Settings, Unsigned,
+    Challenge, Credential, Error, Grant, ProofKey, Secret, Settings, Unsigned,
     address::Reach,
     metadata::{ResourceMetadata, ServerMetadata},
 };
@@ -31,6 +31,10 @@ pub struct Machine {
     /// The challenge for more scopes that was not met yet.
     step_up: Option<Challenge>,
     step: Step,
+    /// The request in flight, if it has a proof: it is sent again with the nonce that its receiver demands.
+    proven: Option<Request>,
+    /// The nonce that the authorization server has sent last.
+    nonce: Option<String>,
     /// The authorization request that the user has to finish. Tokens can be renewed meanwhile.
     awaiting: Option<Authorization>,
     /// The authorizations in a row for scopes that were requested before.
@@ -49,6 +53,9 @@ const USELESS: u32 = 2;
 
 /// After that, a refused token is renewed once it has this age, in seconds.
 const REST: u64 = 60;
+
+/// The longest nonce, in bytes.
+const LONGEST_NONCE: usize = 1024;
 
 /// The time that a user has to finish in the browser, in seconds.
 const PATIENCE: u64 = 600;
@@ -70,6 +77,8 @@ pub enum Event<'a> {
     Response(Response<'a>),
     /// The request in flight got no response, for this reason.
     Failed(String),
+    /// A new key.
+    Key(ProofKey),
     /// The assertion of the client, or the ID token for its identity provider.
     Assertion(Secret),
     /// The request in flight cannot be sent, or the assertion cannot be read, for this reason.
@@ -102,6 +111,8 @@ pub struct Response<'a> {
     pub status: u16,
     /// The challenge in its headers.
     pub challenge: Challenge,
+    /// The header `DPoP-Nonce`.
+    pub nonce: Option<String>,
     /// The body, which the caller has bounded.
     pub body: &'a [u8],
 }
@@ -122,6 +133,8 @@ pub enum Action {
     },
     /// Save [`Machine::credential`], and report [`Event::Saved`]. The former credential must stay valid until then.
     Save,
+    /// Make a key on the curve P-256, and report [`Event::Key`].
+    MakeKey,
     /// Read the assertion anew, and report [`Event::Assertion`] or [`Event::Unable`].
     ReadAssertion,
     /// Load the credential again, and report [`Event::Loaded`].
@@ -141,6 +154,8 @@ pub struct Request {
     pub authorization: Option<Secret>,
     /// The body; `None` for a GET.
     pub body: Option<Body>,
+    /// The proof of the client's key, to be signed and sent in the header `DPoP`.
+    pub proof: Option<Unsigned>,
     /// The token with which the client authenticates itself, to be signed and passed to [`Request::authenticate`].
     pub assertion: Option<Unsigned>,
 }
@@ -203,6 +218,12 @@ enum Step {
         found: Found,
         goal: Goal,
     },
+    /// A key is made that tokens will be bound to.
+    Key {
+        found: Found,
+        server: ServerMetadata,
+        goal: Goal,
+    },
     Registration(Registration),
     /// The assertion is read.
     Assertion(Credential),
@@ -262,6 +283,10 @@ struct Found {
     scopes: Option<Vec<String>>,
     /// The server publishes no metadata, as in 2025-03-26: the authorization server may have none, either.
     is_old: bool,
+    /// The server demands tokens that are bound to a key.
+    demands_proof: bool,
+    /// That key.
+    proof_key: Option<ProofKey>,
 }
 
 /// An authorization request that the user has to finish.
@@ -287,6 +312,8 @@ impl Machine {
             challenge: Challenge::default(),
             step_up: None,
             step: Step::Rest,
+            proven: None,
+            nonce: None,
             awaiting: None,
             step_ups: 0,
             useless: 0,
@@ -349,10 +376,19 @@ impl Machine {
         Some(&tokens.access)
     }
 
+    /// The key that the token is bound to. Each request with the token needs a proof.
+    pub fn proof_key(&self) -> Option<&ProofKey> {
+        let credential = self.credential.as_ref()?;
+        let is_bound = credential.tokens.as_ref()?.is_bound;
+        credential.proof_key.as_ref().filter(|_| is_bound)
+    }
+
     /// The state, as users see it.
     pub fn state(&self) -> State {
         match &self.step {
-            Step::Probe(_) | Step::Resource { .. } | Step::Server { .. } => State::Discovering,
+            Step::Probe(_) | Step::Resource { .. } | Step::Server { .. } | Step::Key { .. } => {
+                State::Discovering
+            }
             Step::Registration(_) => State::Registering,
             Step::Assertion(_) | Step::Vouching(_) | Step::Exchange(_) | Step::Save(_) => {
                 State::Exchanging
@@ -369,6 +405,7 @@ impl Machine {
             | Step::Probe(_)
             | Step::Resource { .. }
             | Step::Server { .. }
+            | Step::Key { .. }
             | Step::Registration(_)
             | Step::Assertion(_)
             | Step::Vouching(_) => false,
@@ -422,6 +459,7 @@ impl Machine {
             Event::SignOut => Ok(self.sign_out(now)),
             Event::Response(response) => self.response(now, &response),
             Event::Failed(reason) => self.failed(now, reason),
+            Event::Key(key) => self.with_key(now, key),
             Event::Assertion(assertion) => self.asserted(now, assertion),
             Event::Unable(error) => Ok(self.unable(now, error)),
             Event::Callback(url) => return self.callback(now, url),
@@ -457,7 +495,12 @@ impl Machine {
         if !self.is_at_rest() {
             return Ok(Action::Wait);
         }
-        let has_refresh = self.tokens().is_some_and(|tokens| tokens.refresh.is_some());
+        // A token that is not bound to a key cannot be renewed as one that is.
+        let demands_proof = self.challenge.demands_proof;
+        let can_renew = |tokens: &crate::Tokens| {
+            tokens.refresh.is_some() && (tokens.is_bound || !demands_proof)
+        };
+        let has_refresh = self.tokens().is_some_and(can_renew);
         let goal = match self.settings.grant {
             Grant::ClientCredentials | Grant::JwtBearer => Goal::Client,
             // New tokens have the same scopes.
@@ -530,6 +573,17 @@ impl Machine {
     }
 
     fn response(&mut self, now: u64, response: &Response<'_>) -> Result<Action, Error> {
+        if let Some(request) = self.proven.take()
+            && let Some(nonce) = response
+                .nonce
+                .as_deref()
+                .filter(|it| it.len() <= LONGEST_NONCE)
+        {
+            self.nonce = Some(nonce.to_owned());
+            if crate::tokens::demands_nonce(response) {
+                return Ok(Action::Send(request.with_nonce(nonce)));
+            }
+        }
         match self.take_step() {
             Step::Probe(goal) => Ok(self.probed(response, goal)),
             Step::Resource { left, goal } => self.found_resource(response, left, goal),
@@ -551,6 +605,7 @@ impl Machine {
 
     /// The request in flight, or the loading of the credential, failed.
     fn failed(&mut self, now: u64, reason: String) -> Result<Action, Error> {
+        self.proven = None;
         let document = match self.take_step() {
             // The well-known addresses work without a challenge.
             Step::Probe(goal) => return Ok(self.fetch_resource(goal)),
@@ -576,9 +631,12 @@ impl Machine {
 
     /// The request in flight cannot be sent.
     fn unable(&mut self, now: u64, error: Error) -> Action {
+        self.proven = None;
         match self.take_step() {
             Step::Revocation { left } => self.revoke(now, left),
-            Step::Assertion(_) | Step::Exchange(_) | Step::Refresh { .. } => self.end(Err(error)),
+            Step::Key { .. } | Step::Assertion(_) | Step::Exchange(_) | Step::Refresh { .. } => {
+                self.end(Err(error))
+            }
             // Other requests have nothing that could be missing.
             other => {
                 self.step = other;
@@ -631,6 +689,8 @@ impl Found {
             resource: Some(metadata.resource),
             scopes: metadata.scopes_supported,
             is_old: false,
+            demands_proof: metadata.dpop_bound_access_tokens_required,
+            proof_key: None,
         }
     }
 }

@@ -16,6 +16,8 @@ pub(crate) struct ResourceMetadata {
     #[serde(default)]
     pub(crate) authorization_servers: Vec<String>,
     pub(crate) scopes_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) dpop_bound_access_tokens_required: bool,
 }
 
 /// The metadata of an authorization server (RFC 8414, or OIDC discovery).
@@ -29,6 +31,7 @@ pub(crate) struct ServerMetadata {
     pub(crate) scopes_supported: Option<Vec<String>>,
     pub(crate) token_endpoint_auth_methods_supported: Option<Vec<String>>,
     pub(crate) token_endpoint_auth_signing_alg_values_supported: Option<Vec<String>>,
+    pub(crate) dpop_signing_alg_values_supported: Option<Vec<String>>,
     pub(crate) code_challenge_methods_supported: Option<Vec<String>>,
     #[serde(default)]
     pub(crate) client_id_metadata_document_supported: bool,
@@ -83,6 +86,7 @@ impl ServerMetadata {
             scopes_supported: None,
             token_endpoint_auth_methods_supported: Some(vec!["none".to_owned()]),
             token_endpoint_auth_signing_alg_values_supported: None,
+            dpop_signing_alg_values_supported: None,
             code_challenge_methods_supported: Some(vec!["S256".to_owned()]),
             client_id_metadata_document_supported: false,
             authorization_response_iss_parameter_supported: false,

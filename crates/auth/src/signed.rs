@@ -3,7 +3,10 @@
 use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use url::Url;
 use zeroize::Zeroizing;
 
 use crate::{Secret, pkce::encode};
@@ -107,6 +110,74 @@ impl PrivateKey {
     }
 }
 
+/// The key that the tokens of a sign-in are bound to (RFC 9449). It is on the curve P-256.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct ProofKey {
+    /// In PKCS#8, DER and Base64.
+    private: Secret,
+    /// The coordinates of its public half.
+    x: String,
+    y: String,
+}
+
+impl ProofKey {
+    /// A new key: its private half in PKCS#8 and DER, and its public half as an uncompressed point. `None` if it is none.
+    pub fn new(private: &[u8], public: &[u8]) -> Option<Self> {
+        let [4, point @ ..] = public else { return None };
+        let (x, y) = point.split_at_checked(32).filter(|(_, y)| y.len() == 32)?;
+        Some(Self {
+            private: STANDARD.encode(private).into(),
+            x: encode(x),
+            y: encode(y),
+        })
+    }
+
+    /// The private half, to keep it out of everything that is written.
+    pub fn private(&self) -> &Secret {
+        &self.private
+    }
+
+    /// The key to sign with.
+    pub fn key(&self) -> PrivateKey {
+        PrivateKey {
+            algorithm: Algorithm::Es256,
+            der: self.private.clone(),
+        }
+    }
+
+    /// The proof for a request with this method to this address, and with this token if it has one. A server that has
+    /// sent a nonce expects it.
+    pub fn proof(
+        &self,
+        method: &str,
+        url: &Url,
+        now: u64,
+        token: Option<&Secret>,
+        nonce: Option<&str>,
+    ) -> Unsigned {
+        let jwk = json!({ "kty": "EC", "crv": "P-256", "x": self.x, "y": self.y });
+        let mut target = url.clone();
+        target.set_query(None);
+        target.set_fragment(None);
+        // Neither fails for a URL that has a host.
+        let _ = target.set_username("");
+        let _ = target.set_password(None);
+        let mut claims = json!({ "htm": method, "htu": target.as_str(), "iat": now });
+        if let Some(token) = token {
+            claims["ath"] = encode(&Sha256::digest(token.expose().as_bytes())).into();
+        }
+        let mut proof = Unsigned {
+            key: self.key(),
+            header: json!({ "alg": Algorithm::Es256.as_str(), "typ": "dpop+jwt", "jwk": jwk }),
+            claims,
+        };
+        if let Some(nonce) = nonce {
+            proof.set_nonce(nonce);
+        }
+        proof
+    }
+}
+
 /// A token without its ID and its signature, which the caller adds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsigned {
@@ -141,6 +212,10 @@ impl Unsigned {
             header,
             claims,
         }
+    }
+
+    pub(crate) fn set_nonce(&mut self, nonce: &str) {
+        self.claims["nonce"] = nonce.into();
     }
 
     /// The key to sign with.
@@ -208,6 +283,31 @@ mod tests {
             }
         }
         assert!(!format!("{:?}", key()).contains("MEEC"));
+    }
+
+    #[test]
+    fn proof_is_for_one_request() {
+        let key = ProofKey::new(b"private", &[&[4], &[1; 32][..], &[2; 32]].concat()).unwrap();
+        let url = "https://me:pw@a.example/mcp?x=1#y".parse().unwrap();
+        let proof = key.proof("GET", &url, 100, Some(&"token".into()), Some("n"));
+        let jwk =
+            json!({ "kty": "EC", "crv": "P-256", "x": encode(&[1; 32]), "y": encode(&[2; 32]) });
+        assert_eq!(
+            proof.header,
+            json!({ "alg": "ES256", "typ": "dpop+jwt", "jwk": jwk })
+        );
+        // The digest is that of `printf token | openssl dgst -sha256`.
+        let claims = json!({
+            "htm": "GET", "htu": "https://a.example/mcp", "iat": 100, "nonce": "n",
+            "ath": "PEaenWxYddN6Q_NT1PiOYfz4EsZu7jRXRlpAsNpBU-A",
+        });
+        assert_eq!(proof.claims, claims);
+        let bare = key.proof("POST", &url, 100, None, None);
+        assert!(bare.claims.get("ath").is_none() && bare.claims.get("nonce").is_none());
+        for public in [&[][..], &[4; 64], &[4; 66], &[3; 65]] {
+            assert!(ProofKey::new(b"private", public).is_none());
+        }
+        assert!(!format!("{key:?}").contains("cHJpdmF0ZQ"));
     }
 
     #[test]

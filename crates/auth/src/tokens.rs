@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::{Error, Response, Secret, Tokens, shown};
+use crate::{Credential, Error, Response, Secret, Tokens, challenge, shown};
 
 /// The response to a token request, as far as it matters.
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ pub(crate) fn read(
     now: u64,
     response: &Response<'_>,
     former: Option<&Tokens>,
-    requested: &[String],
+    credential: &Credential,
 ) -> Result<Tokens, Error> {
     // Some servers report errors with the status 200.
     let refusal_read = serde_json::from_slice::<Refusal>(response.body);
@@ -45,11 +45,20 @@ pub(crate) fn read(
     };
     let issued: Issued =
         serde_json::from_slice(response.body).map_err(|_| bad("the response has none"))?;
-    // Tokens of another kind need a proof with each request.
-    let proofs = ["dpop", "pop", "mac"];
-    let kind = issued.token_type.as_str().unwrap_or_default();
-    if proofs.iter().any(|proof| kind.eq_ignore_ascii_case(proof)) {
+    let is = |kind: &str| {
+        issued
+            .token_type
+            .as_str()
+            .is_some_and(|it| it.eq_ignore_ascii_case(kind))
+    };
+    let (is_bound, may_be_bound) = (is("dpop"), credential.proof_key.is_some());
+    if is("pop") || is("mac") || (is_bound && !may_be_bound) {
         return Err(bad("it is not a bearer token"));
+    }
+    if may_be_bound && !is_bound {
+        return Err(bad(
+            "it is not bound to the client's key, as the server demands",
+        ));
     }
     let is_sendable =
         |token: &str| !token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic());
@@ -66,7 +75,7 @@ pub(crate) fn read(
     let scopes = match (issued.scope.as_str(), former) {
         (Some(scope), _) => scope.split_ascii_whitespace().map(str::to_owned).collect(),
         (None, Some(former)) => former.scopes.clone(),
-        (None, None) => requested.to_vec(),
+        (None, None) => credential.scopes.clone(),
     };
     Ok(Tokens {
         access: issued.access_token,
@@ -74,6 +83,7 @@ pub(crate) fn read(
         issued: now,
         expires: lifetime.map(|lifetime| now.saturating_add(lifetime)),
         scopes,
+        is_bound,
     })
 }
 
@@ -108,6 +118,11 @@ pub(crate) fn refusal(request: &'static str, response: &Response<'_>) -> Error {
         status: Some(response.status),
         said,
     }
+}
+
+/// Tests if a response demands a nonce in the proof.
+pub(crate) fn demands_nonce(response: &Response<'_>) -> bool {
+    matches!(response.status, 400 | 401) && told(response).0 == challenge::NONCE
 }
 
 /// The code and the description of an error.

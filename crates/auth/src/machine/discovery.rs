@@ -4,7 +4,7 @@ use url::Url;
 
 use super::{Action, Found, Goal, Machine, Pending, Request, Response, Step};
 use crate::{
-    Challenge, Error,
+    Algorithm, Challenge, Error, ProofKey,
     metadata::{self, ResourceMetadata, ServerMetadata},
 };
 
@@ -94,6 +94,8 @@ impl Machine {
             resource: None,
             scopes: None,
             is_old: true,
+            demands_proof: false,
+            proof_key: None,
         };
         self.fetch_server(found, goal)
     }
@@ -193,10 +195,60 @@ impl Machine {
             ServerMetadata::of_origin(&found.issuer)
         };
         found.issuer.clone_from(&server.issuer);
+        self.with_server(now, found, server, goal)
+    }
+
+    /// Continues with the metadata of the authorization server.
+    fn with_server(
+        &mut self,
+        now: u64,
+        mut found: Found,
+        server: ServerMetadata,
+        goal: Goal,
+    ) -> Result<Action, Error> {
+        let demands_proof = found.demands_proof || self.challenge.demands_proof;
+        if demands_proof && found.proof_key.is_none() && !matches!(goal, Goal::Renewal) {
+            let algorithms = server.dpop_signing_alg_values_supported.as_ref();
+            let is_known = |name: &String| name == Algorithm::Es256.as_str();
+            if algorithms.is_some_and(|algorithms| !algorithms.iter().any(is_known)) {
+                return Err(Error::NoProof {
+                    issuer: found.issuer,
+                });
+            }
+            let known = self.credential.as_ref();
+            let known = known.filter(|known| known.issuer == found.issuer);
+            found.proof_key = known.and_then(|known| known.proof_key.clone());
+            if found.proof_key.is_none() {
+                self.step = Step::Key {
+                    found,
+                    server,
+                    goal,
+                };
+                return Ok(Action::MakeKey);
+            }
+        }
         match goal {
             Goal::User(sign_in) => self.register(now, found, server, sign_in),
             Goal::Client => self.request_for_client(now, &found, &server),
             Goal::Renewal => self.reload(),
+        }
+    }
+
+    /// Continues with the key that tokens will be bound to.
+    pub(super) fn with_key(&mut self, now: u64, key: ProofKey) -> Result<Action, Error> {
+        match self.take_step() {
+            Step::Key {
+                mut found,
+                server,
+                goal,
+            } => {
+                found.proof_key = Some(key);
+                self.with_server(now, found, server, goal)
+            }
+            other => {
+                self.step = other;
+                Ok(Action::Wait)
+            }
         }
     }
 
@@ -289,6 +341,7 @@ impl Request {
             authorization: None,
             body: None,
             assertion: None,
+            proof: None,
         }
     }
 }

@@ -67,6 +67,7 @@ impl Machine {
             authorization: None,
             body: Some(Body::Json(body.into())),
             assertion: None,
+            proof: None,
         }))
     }
 
@@ -256,6 +257,7 @@ impl Machine {
             revocation_endpoint: revocation.map(Into::into),
             resource: self.resource(found),
             scopes: self.scopes(found, server),
+            proof_key: found.proof_key.clone(),
             tokens: None,
         })
     }

@@ -2,8 +2,8 @@
 
 use super::{Action, Machine, Request, Response, Step};
 use crate::{
-    Authentication, Challenge, Credential, Error, PrivateKey, Secret, Tokens, Unsigned, form,
-    tokens,
+    Authentication, Challenge, Credential, Error, PrivateKey, ProofKey, Secret, Tokens, Unsigned,
+    form, tokens,
 };
 
 /// The errors that say that a refresh token is no longer valid. Only the first one is in the specification.
@@ -26,10 +26,13 @@ impl Machine {
         parameters: &[(&str, &str)],
     ) -> Result<Request, Error> {
         let request = form::post(&credential.token_endpoint, &credential.client, parameters);
-        let request = request.ok_or_else(|| Error::NoEndpoint {
+        let mut request = request.ok_or_else(|| Error::NoEndpoint {
             issuer: credential.issuer.clone(),
             endpoint: "token endpoint",
         })?;
+        let nonce = self.nonce.as_deref();
+        let proof = |key: &ProofKey| key.proof("POST", &request.url, now, None, nonce);
+        request.proof = credential.proof_key.as_ref().map(proof);
         self.with_assertion(now, credential, request)
     }
 
@@ -68,6 +71,12 @@ impl Machine {
     /// Exchanges a code or a secret for tokens.
     pub(super) fn send_exchange(&mut self, credential: Credential, request: Request) -> Action {
         self.step = Step::Exchange(credential);
+        self.send_proven(request)
+    }
+
+    /// Sends a request, which is sent again if its receiver demands another nonce.
+    fn send_proven(&mut self, request: Request) -> Action {
+        self.proven = request.proof.is_some().then(|| request.clone());
         Action::Send(request)
     }
 
@@ -77,13 +86,11 @@ impl Machine {
         response: &Response<'_>,
         mut credential: Credential,
     ) -> Result<Action, Error> {
-        let issued =
-            tokens::read(now, response, None, &credential.scopes).inspect_err(|error| {
-                if matches!(error, Error::Refused { code, .. } if CLIENT_REFUSED.contains(&&**code))
-                {
-                    self.forget_client();
-                }
-            })?;
+        let issued = tokens::read(now, response, None, &credential).inspect_err(|error| {
+            if matches!(error, Error::Refused { code, .. } if CLIENT_REFUSED.contains(&&**code)) {
+                self.forget_client();
+            }
+        })?;
         credential.tokens = Some(issued);
         self.challenge = Challenge::default();
         self.step_up = None;
@@ -128,7 +135,7 @@ impl Machine {
         }
         let request = self.to_token_endpoint(now, credential, &parameters)?;
         self.step = Step::Refresh { retried };
-        Ok(Action::Send(request))
+        Ok(self.send_proven(request))
     }
 
     pub(super) fn refreshed(
@@ -141,7 +148,7 @@ impl Machine {
             return Err(Error::SignedOut { said: None });
         };
         let former = credential.tokens.as_ref();
-        match tokens::read(now, response, former, &credential.scopes) {
+        match tokens::read(now, response, former, &credential) {
             Ok(issued) => {
                 credential.tokens = Some(issued);
                 self.challenge = Challenge::default();

@@ -218,6 +218,7 @@ fn challenge_floods_start_nothing() {
             error: Some("insufficient_scope".to_owned()),
             scope: Some("admin".to_owned()),
             resource_metadata: None,
+            demands_proof: false,
         };
         rig.handle(Event::Refused(challenge));
     }

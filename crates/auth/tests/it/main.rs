@@ -4,6 +4,7 @@
 mod alone;
 mod hostile;
 mod quirks;
+mod proof;
 mod renewal;
 mod server;
 mod sign_in;

@@ -49,6 +49,7 @@ fn new_tokens_are_used_once_they_are_saved() {
     let (status, body) = rig.place.answer(&request);
     let response = switchboard_auth::Response {
         status,
+        nonce: None,
         challenge: Challenge::default(),
         body: body.as_bytes(),
     };

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use switchboard_auth::{
-    Action, Body, Challenge, Credential, Error, Event, Machine, Request, Response, Secret,
-    Settings, SignIn, Unsigned,
+    Action, Body, Challenge, Credential, Error, Event, Machine, ProofKey, Request, Response,
+    Secret, Settings, SignIn, Unsigned,
 };
 use url::{Url, form_urlencoded};
 
@@ -43,6 +43,10 @@ pub(crate) struct Place {
     pub(crate) missing: u16,
     /// The response of the identity provider, if there is one.
     pub(crate) vouched: Option<(u16, Value)>,
+    /// The nonce that proofs have to contain.
+    pub(crate) nonce: Option<&'static str>,
+    /// The header and the claims of the proofs so far.
+    pub(crate) proofs: Vec<(Value, Value)>,
     /// The home page, in place of these documents.
     pub(crate) pages: Vec<&'static str>,
 }
@@ -74,6 +78,7 @@ impl Place {
                 .into(),
             challenge: Challenge {
                 resource_metadata: None,
+                demands_proof: false,
                 scope: None,
                 error: Some("invalid_token".to_owned()),
             },
@@ -87,6 +92,8 @@ impl Place {
             issued: 0,
             missing: 404,
             vouched: None,
+            nonce: None,
+            proofs: Vec::new(),
             pages: Vec::new(),
         }
     }
@@ -130,7 +137,18 @@ impl Place {
                 (status, body.to_string())
             }
             "https://auth.example/revoke" => (200, String::new()),
-            "https://auth.example/token" => self.token(&form),
+            "https://auth.example/token" => {
+                if let Some(proof) = &request.proof {
+                    let text = proof.text([0; 16]);
+                    self.proofs.push(read(&text));
+                }
+                let proof = self.proofs.last().filter(|_| request.proof.is_some());
+                let nonce = proof.map(|(_, claims)| claims["nonce"].as_str());
+                if nonce.is_some_and(|nonce| nonce != self.nonce) {
+                    return (400, json!({ "error": "use_dpop_nonce" }).to_string());
+                }
+                self.token(&form)
+            }
             _ if self.pages.contains(&address) => (200, "<!doctype html>".to_owned()),
             _ => match self.documents.get(address) {
                 Some(document) => (200, document.to_string()),
@@ -159,16 +177,6 @@ impl Place {
         (200, tokens.to_string())
     }
 
-    /// Reads the header and the claims of a token.
-    pub(crate) fn read(&self, token: &str) -> (Value, Value) {
-        let read = |part: Option<&str>| {
-            let bytes = URL_SAFE_NO_PAD.decode(part.unwrap()).unwrap();
-            serde_json::from_slice(&bytes).unwrap()
-        };
-        let mut parts = token.split('.');
-        (read(parts.next()), read(parts.next()))
-    }
-
     /// The addresses of the requests so far.
     pub(crate) fn addresses(&self) -> Vec<&str> {
         self.requests
@@ -183,6 +191,21 @@ impl Place {
     }
 }
 
+/// Reads the header and the claims of a token.
+pub(crate) fn read(token: &str) -> (Value, Value) {
+    let read = |part: Option<&str>| {
+        let bytes = URL_SAFE_NO_PAD.decode(part.unwrap()).unwrap();
+        serde_json::from_slice(&bytes).unwrap()
+    };
+    let mut parts = token.split('.');
+    (read(parts.next()), read(parts.next()))
+}
+
+/// A key that is none, which is all that matters here.
+pub(crate) fn key(seed: u8) -> ProofKey {
+    ProofKey::new(&[seed; 8], &[&[4], &[seed; 64][..]].concat()).unwrap()
+}
+
 /// A machine, with the storage and the browser that it needs.
 pub(crate) struct Rig {
     pub(crate) place: Place,
@@ -195,6 +218,8 @@ pub(crate) struct Rig {
     pub(crate) unable: Option<Error>,
     /// The assertion, or the reason why it cannot be read.
     pub(crate) assertion: Result<String, Error>,
+    /// The keys that were made.
+    pub(crate) keys: u8,
     signatures: u8,
 }
 
@@ -212,6 +237,7 @@ impl Rig {
             now: NOW,
             unable: None,
             assertion: Ok(String::new()),
+            keys: 0,
             signatures: 0,
         }
     }
@@ -233,6 +259,7 @@ impl Rig {
                     let (status, body) = self.place.answer(&request);
                     let response = Response {
                         status,
+                        nonce: self.place.nonce.map(str::to_owned),
                         challenge: if status == 401 {
                             self.place.challenge.clone()
                         } else {
@@ -245,6 +272,10 @@ impl Rig {
                 Action::Save => {
                     self.stored = self.machine.credential().cloned();
                     self.machine.handle(self.now, Event::Saved)
+                }
+                Action::MakeKey => {
+                    self.keys += 1;
+                    self.machine.handle(self.now, Event::Key(key(self.keys)))
                 }
                 Action::ReadAssertion => {
                     let event = match self.assertion.clone() {

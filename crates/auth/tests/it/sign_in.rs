@@ -215,6 +215,7 @@ fn more_scopes_are_requested_in_addition() {
     rig.sign_in().unwrap();
     let more = |scope: &str| Challenge {
         resource_metadata: None,
+        demands_proof: false,
         scope: Some(scope.to_owned()),
         error: Some("insufficient_scope".to_owned()),
     };

@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use switchboard_auth::{
-    Action, Body, Challenge, ConfiguredClient, Error, Event, Grant, IdentityProvider, Machine,
-    Request, Response, Settings, SignIn,
+    Action, Body, Challenge, ConfiguredClient, Credential, Error, Event, Grant, IdentityProvider,
+    Machine, Request, Response, Settings, SignIn,
 };
 
 use crate::alone::KEY;
-use crate::server::{ISSUER, NOW, Place, REDIRECT, SERVER};
+use crate::server::{ISSUER, NOW, Place, REDIRECT, SERVER, key, read};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -33,6 +33,9 @@ enum Step {
     /// The assertion was read: one, something else, or nothing.
     Assertion(u8),
     Unable,
+    Key,
+    /// The nonce that the authorization server demands from now on.
+    Nonce(bool),
 }
 
 /// The settings of the kinds of sign-in. Clients that sign in for themselves are for one issuer.
@@ -106,6 +109,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Accepted),
         3 => (0..3_u8).prop_map(Step::Assertion),
         1 => Just(Step::Unable),
+        3 => Just(Step::Key),
+        1 => any::<bool>().prop_map(Step::Nonce),
     ]
 }
 
@@ -127,6 +132,11 @@ fn check_request(request: &Request) -> Result<(), TestCaseError> {
     prop_assert!(!is_id_token || ["10.0.0.1", "auth.example"].contains(&host));
     prop_assert!(!is_id_token || host == "10.0.0.1" || !body.contains("amFn"));
     prop_assert!(request.assertion.is_none() || host == "auth.example");
+    if let Some(proof) = &request.proof {
+        let (header, claims) = read(&proof.text([0; 16]));
+        prop_assert_eq!(&claims["htu"], request.url.as_str());
+        prop_assert!(header["jwk"].get("d").is_none());
+    }
     // Tokens and clients of the honest issuer are for it alone.
     if host != "auth.example" {
         for known in ["access-", "refresh-", "registered", "configured", "amFn"] {
@@ -137,12 +147,22 @@ fn check_request(request: &Request) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Tests if a hostile response was stored, which is not bound to a key.
+fn stored_is_evil(stored: Option<&Credential>) -> bool {
+    let tokens = stored.and_then(|stored| stored.tokens.as_ref());
+    tokens.is_some_and(|tokens| tokens.access.expose() == "evil")
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn secrets_stay_and_tokens_are_saved_first(settings in settings(), steps in prop::collection::vec(step(), 0..80)) {
+    fn secrets_stay_and_tokens_are_saved_first(settings in settings(), demands_proof in any::<bool>(), steps in prop::collection::vec(step(), 0..80)) {
         let mut place = Place::new();
+        place.challenge.demands_proof = demands_proof;
+        if demands_proof {
+            place.tokens["token_type"] = "DPoP".into();
+        }
         place.vouched = Some((200, json!({ "access_token": "amFn.amFn.amFn" })));
         let mut machine = Machine::new(SERVER.parse().unwrap(), settings, None);
         let (mut now, mut stored) = (NOW, None);
@@ -156,6 +176,7 @@ proptest! {
                     answer = place.answer(&request);
                     Event::Response(Response {
                         status: answer.0,
+                        nonce: place.nonce.map(str::to_owned),
                         challenge: place.challenge.clone(),
                         body: answer.1.as_bytes(),
                     })
@@ -165,6 +186,7 @@ proptest! {
                     answer.1 = body.to_string();
                     Event::Response(Response {
                         status,
+                        nonce: None,
                         challenge: Challenge::default(),
                         body: answer.1.as_bytes(),
                     })
@@ -181,6 +203,7 @@ proptest! {
                     scope: Some("files".to_owned()),
                     error: needs_scope.then(|| "insufficient_scope".to_owned()),
                     resource_metadata: None,
+demands_proof: false,
                 }),
                 Step::Renew => Event::Renew,
                 Step::SignOut => Event::SignOut,
@@ -205,6 +228,11 @@ proptest! {
                 Step::Assertion(kind) => {
                     Event::Assertion(["aWQ.aWQ.aWQ", "nothing", ""][usize::from(kind)].into())
                 }
+                Step::Key => Event::Key(key(1)),
+                Step::Nonce(is_new) => {
+                    place.nonce = is_new.then_some("n");
+                    continue;
+                }
                 Step::Unable => Event::Unable(Error::NoAssertion { reason: "gone".to_owned() }),
             };
             let before = machine.token().cloned();
@@ -226,8 +254,11 @@ proptest! {
                     in_flight = None;
                     to_save = false;
                 }
-                Action::Load | Action::ReadAssertion | Action::Wait | Action::Ignore(_) => {}
+                Action::Load | Action::MakeKey | Action::ReadAssertion | Action::Wait | Action::Ignore(_) => {}
             }
+            // A token that is bound to a key is not used without it.
+            let is_bound = machine.proof_key().is_some();
+            prop_assert!(machine.token().is_none() || is_bound == demands_proof || stored_is_evil(stored.as_ref()));
             // A token is used once it has been saved, and not before.
             if machine.token() != before.as_ref() && machine.token().is_some() {
                 prop_assert!(is_saved);

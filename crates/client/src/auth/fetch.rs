@@ -17,6 +17,7 @@ use switchboard_auth::{Body, Challenge, Reach, Request, Settings};
 use tokio::time::timeout;
 use url::{Host, Url};
 
+use super::token::{PROOF, nonce};
 use crate::transport::http::{self, HttpConfigError};
 
 /// The time limit of a request.
@@ -45,6 +46,7 @@ pub(super) struct Fetcher {
 pub(super) struct Fetched {
     pub(super) status: u16,
     pub(super) challenge: Challenge,
+    pub(super) nonce: Option<String>,
     pub(super) body: bytes::Bytes,
     /// The address that sent it, if it is that of the server.
     pub(super) of_server: Option<IpAddr>,
@@ -88,6 +90,7 @@ impl Fetcher {
     pub(super) fn fetch(
         &self,
         request: Request,
+        proof: Option<HeaderValue>,
         reach: Reach,
     ) -> impl Future<Output = Result<Fetched, String>> + Send + use<> {
         *self.reach.lock() = reach;
@@ -104,7 +107,7 @@ impl Fetcher {
             if !is_permitted {
                 return Err(NOT_PERMITTED.to_owned());
             }
-            match timeout(TIMEOUT, send(&client, request)).await {
+            match timeout(TIMEOUT, send(&client, request, proof)).await {
                 Ok(Ok(fetched)) => Ok(Fetched {
                     of_server: fetched.of_server.filter(|_| is_own),
                     ..fetched
@@ -139,12 +142,17 @@ fn proxies() -> Vec<String> {
 const NOT_PERMITTED: &str =
     "its host is in a private network or on this machine, where the server must not send anyone";
 
-async fn send(client: &Client, request: Request) -> Result<Fetched, String> {
+async fn send(
+    client: &Client,
+    request: Request,
+    proof: Option<HeaderValue>,
+) -> Result<Fetched, String> {
     let Request {
         url,
         authorization,
         body,
         assertion: _,
+        proof: _,
     } = request;
     let mut builder = match body {
         None => client.get(url),
@@ -164,15 +172,20 @@ async fn send(client: &Client, request: Request) -> Result<Fetched, String> {
         value.set_sensitive(true);
         builder = builder.header(AUTHORIZATION, value);
     }
+    if let Some(proof) = proof {
+        builder = builder.header(PROOF, proof);
+    }
     let response = builder.send().await.map_err(|error| http::cause(&error))?;
     let status = response.status().as_u16();
     let address = response.remote_addr().map(|address| address.ip());
     let headers = response.headers().get_all(WWW_AUTHENTICATE).iter();
     let challenge = Challenge::read(headers.filter_map(|value| value.to_str().ok()));
+    let nonce = nonce(response.headers());
     match http::read_body(response, LIMIT).await {
         Ok(http::Body::Whole(body)) => Ok(Fetched {
             status,
             challenge,
+            nonce,
             body,
             of_server: address,
         }),
@@ -216,6 +229,7 @@ mod tests {
             authorization: None,
             body: None,
             assertion: None,
+            proof: None,
         }
     }
 
@@ -236,12 +250,15 @@ mod tests {
             // A name that leads there.
             "https://localhost:1/",
         ] {
-            let refused = fetcher.fetch(get(url), Reach::Public).await.unwrap_err();
+            let refused = fetcher
+                .fetch(get(url), None, Reach::Public)
+                .await
+                .unwrap_err();
             assert_eq!(refused, NOT_PERMITTED, "{url}");
         }
         // Those of its own kind are tried.
         let tried = fetcher
-            .fetch(get("http://127.0.0.1:1/"), Reach::Local)
+            .fetch(get("http://127.0.0.1:1/"), None, Reach::Local)
             .await;
         assert_ne!(tried.unwrap_err(), NOT_PERMITTED);
     }

@@ -25,6 +25,7 @@ mod listener;
 mod sign;
 mod store;
 mod task;
+mod token;
 
 use std::{
     fmt,
@@ -49,6 +50,7 @@ use url::{Origin, Url};
 
 pub use self::store::{InMemory, Lock, Store, Stored};
 use self::task::{Command, Task};
+pub(crate) use self::token::Token;
 use crate::transport::http::HttpConfigError;
 
 /// The longest time that a request waits for a new token. The work goes on without it.
@@ -72,8 +74,7 @@ pub struct OAuth {
 #[derive(Debug, Clone, PartialEq)]
 struct View {
     state: State,
-    /// The value of the `Authorization` header.
-    token: Option<HeaderValue>,
+    token: Option<Token>,
     /// The time at which the token expires, in seconds since 1970, if it can be renewed.
     renewable_until: Option<u64>,
     /// It matters if the server accepts the token.
@@ -183,8 +184,8 @@ impl OAuth {
         let _ = self.commands.send(command).await;
     }
 
-    /// The `Authorization` header of the next request. One that has expired is renewed first.
-    pub(crate) async fn token(&self) -> Option<HeaderValue> {
+    /// The token of the next request. One that has expired is renewed first.
+    pub(crate) async fn token(&self) -> Option<Token> {
         {
             let view = self.view.borrow();
             if !view.is_loading && view.renewable_until.is_none_or(|until| now() < until) {
@@ -203,18 +204,14 @@ impl OAuth {
         self.view.borrow().token.clone()
     }
 
-    /// Reports that the server refused a request with this header. Returns the header to repeat it with; `None` if a
+    /// Reports that the server refused a request with this token. Returns the one to repeat it with; `None` if a
     /// user has to sign in.
-    pub(crate) async fn refused(
-        &self,
-        used: Option<HeaderValue>,
-        response: &Response,
-    ) -> Option<HeaderValue> {
+    pub(crate) async fn refused(&self, used: Option<Token>, response: &Response) -> Option<Token> {
         let headers = response.headers().get_all(WWW_AUTHENTICATE).iter();
         let challenge = Challenge::read(headers.filter_map(|value| value.to_str().ok()));
         let (answer, answered) = oneshot::channel();
         let refusal = Refusal {
-            used: used.clone(),
+            used: used.as_ref().map(|token| token.header().clone()),
             challenge,
             status: response.status(),
             address: response.remote_addr().map(|address| address.ip()),
@@ -228,8 +225,8 @@ impl OAuth {
         token.filter(|token| Some(token) != used.as_ref())
     }
 
-    /// Reports that the server accepted a request with this header, which it may have refused with a former one.
-    pub(crate) fn accepted(&self, used: Option<&HeaderValue>, is_repeated: bool) {
+    /// Reports that the server accepted a request with this token, which it may have refused with a former one.
+    pub(crate) fn accepted(&self, used: Option<&Token>, is_repeated: bool) {
         let is_news = {
             let view = self.view.borrow();
             let is_signed_out = matches!(view.state, State::SignedOut { .. });

@@ -1,22 +1,86 @@
 //! Signatures, and what is unpredictable.
 
+use std::fmt;
+
+use reqwest::header::HeaderValue;
 use ring::{
     rand::{SecureRandom as _, SystemRandom},
-    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, RSA_PKCS1_SHA256, RsaKeyPair},
+    signature::{
+        ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair,
+    },
 };
-use switchboard_auth::{Algorithm, Error, PrivateKey, Request, Unsigned};
+use switchboard_auth::{Algorithm, Error, PrivateKey, ProofKey, Request, Unsigned};
 
-/// Signs what a request needs.
-pub(super) fn complete(request: &mut Request) -> Result<(), Error> {
+/// Signs what a request needs. Returns the proof to send with it.
+pub(super) fn complete(request: &mut Request) -> Result<Option<HeaderValue>, Error> {
+    let bad = |reason| Error::BadKey {
+        reason: format!("it cannot sign ({reason})"),
+    };
     if let Some(unsigned) = &request.assertion {
         let text = unsigned.text(random());
-        let signature = sign(unsigned.key(), text.as_bytes()).map_err(|reason| Error::BadKey {
-            reason: format!("it cannot sign ({reason})"),
-        })?;
+        let signature = sign(unsigned.key(), text.as_bytes()).map_err(bad)?;
         let token = Unsigned::token(&text, &signature);
         request.authenticate(&token);
     }
-    Ok(())
+    let Some(unsigned) = &request.proof else {
+        return Ok(None);
+    };
+    let text = unsigned.text(random());
+    let signature = sign(unsigned.key(), text.as_bytes()).map_err(bad)?;
+    Ok(HeaderValue::try_from(Unsigned::token(&text, &signature).expose()).ok())
+}
+
+/// A key for proofs, ready to sign.
+pub(super) struct Signer {
+    key: ProofKey,
+    pair: EcdsaKeyPair,
+    rng: SystemRandom,
+}
+
+impl Signer {
+    /// `None` if the key cannot be used.
+    pub(super) fn new(key: ProofKey) -> Option<Self> {
+        let rng = SystemRandom::new();
+        let der = key.key().der();
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &der, &rng).ok()?;
+        Some(Self { key, pair, rng })
+    }
+
+    pub(super) fn key(&self) -> &ProofKey {
+        &self.key
+    }
+
+    pub(super) fn is_for(&self, key: &ProofKey) -> bool {
+        self.key == *key
+    }
+
+    /// The header with a proof.
+    pub(super) fn sign(&self, proof: &Unsigned) -> Option<HeaderValue> {
+        let text = proof.text(random());
+        let signature = self.pair.sign(&self.rng, text.as_bytes()).ok()?;
+        HeaderValue::try_from(Unsigned::token(&text, signature.as_ref()).expose()).ok()
+    }
+}
+
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Signer")
+    }
+}
+
+/// A new key for proofs.
+pub(super) fn new_key() -> Result<ProofKey, Error> {
+    let rng = SystemRandom::new();
+    let kind = &ECDSA_P256_SHA256_FIXED_SIGNING;
+    let made = EcdsaKeyPair::generate_pkcs8(kind, &rng)
+        .ok()
+        .and_then(|der| {
+            let pair = EcdsaKeyPair::from_pkcs8(kind, der.as_ref(), &rng).ok()?;
+            ProofKey::new(der.as_ref(), pair.public_key().as_ref())
+        });
+    made.ok_or_else(|| Error::BadKey {
+        reason: "none can be made".to_owned(),
+    })
 }
 
 /// Signs with a key of a user. The error is the reason why it cannot.
@@ -51,9 +115,7 @@ pub(super) fn random<const N: usize>() -> [u8; N] {
 
 #[cfg(test)]
 mod tests {
-    use ring::signature::{
-        ECDSA_P256_SHA256_FIXED, KeyPair as _, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey,
-    };
+    use ring::signature::{ECDSA_P256_SHA256_FIXED, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
     use switchboard_auth::{
         Action, Challenge, ConfiguredClient, Event, Grant, Machine, Response, Settings,
     };
@@ -83,6 +145,7 @@ mod tests {
             let response = Response {
                 status: 200,
                 challenge: Challenge::default(),
+                nonce: None,
                 body: document.as_bytes(),
             };
             action = machine.handle(0, Event::Response(response));

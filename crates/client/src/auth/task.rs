@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, pin::Pin, sync::Arc, time::Duration};
 
-use reqwest::{StatusCode, header::HeaderValue};
+use reqwest::StatusCode;
 use switchboard_auth::{
     Action, Challenge, Credential, Error, Event, Machine, Reach, Response, Settings, SignIn, State,
     Tokens,
@@ -20,6 +20,7 @@ use super::{
     now,
     sign::{self, random},
     store::{Lock, Store},
+    token::{Token, header},
 };
 use crate::{throttle::Limited, transport::http::HttpConfigError};
 
@@ -530,6 +531,7 @@ impl Task {
                 let response = Response {
                     status: fetched.status,
                     challenge: fetched.challenge,
+                    nonce: fetched.nonce,
                     body: &fetched.body,
                 };
                 self.handle(Event::Response(response)).await;
@@ -547,15 +549,15 @@ impl Task {
         loop {
             action = match action {
                 Action::Wait | Action::Ignore(_) => break,
-                Action::Send(mut request) => {
-                    if let Err(error) = sign::complete(&mut request) {
-                        action = self.machine.handle(now(), Event::Unable(error));
-                        continue;
+                Action::Send(mut request) => match sign::complete(&mut request) {
+                    Ok(proof) => {
+                        let reach = self.machine.reach();
+                        let fetching = self.fetcher.fetch(request, proof, reach);
+                        self.flight = Some(Box::pin(fetching));
+                        break;
                     }
-                    let reach = self.machine.reach();
-                    self.flight = Some(Box::pin(self.fetcher.fetch(request, reach)));
-                    break;
-                }
+                    Err(error) => self.machine.handle(now(), Event::Unable(error)),
+                },
                 Action::Open { url, until } => {
                     if self.opened(url, until) {
                         break;
@@ -565,6 +567,10 @@ impl Task {
                 Action::Save => {
                     self.save().await;
                     self.machine.handle(now(), Event::Saved)
+                }
+                Action::MakeKey => {
+                    let made = sign::new_key().map_or_else(Event::Unable, Event::Key);
+                    self.machine.handle(now(), made)
                 }
                 Action::ReadAssertion => {
                     let event = assertion::read(self.settings.assertion_file.clone()).await;
@@ -721,7 +727,7 @@ impl Task {
         let expires = self.tokens().and_then(|tokens| tokens.expires);
         let new = View {
             state: self.machine.state(),
-            token: header(&self.machine),
+            token: Token::of(&self.machine, self.view.borrow().token.as_ref()),
             renewable_until: expires.filter(|_| self.can_renew()),
             is_unproven: self.machine.is_unproven(),
             is_loading: false,
@@ -748,14 +754,6 @@ impl Task {
     fn name(&self) -> &str {
         self.server.host_str().unwrap_or_default()
     }
-}
-
-/// The header with the present token.
-fn header(machine: &Machine) -> Option<HeaderValue> {
-    let text = format!("Bearer {}", machine.token()?.expose());
-    let mut header = HeaderValue::try_from(text).ok()?;
-    header.set_sensitive(true);
-    Some(header)
 }
 
 /// The text of an error, for the user's browser.

@@ -27,24 +27,25 @@ use url::Url;
 
 use crate::{
     Wire, modern,
+    proof::{self, Proof},
     server::{Incoming, PATIENCE, Server},
 };
 
 /// The knowledge of the authorization server.
 #[derive(Debug, Default)]
-struct Book {
+pub(crate) struct Book {
     issued: u64,
     /// The tokens that are accepted.
     valid: BTreeSet<String>,
     refresh: BTreeSet<String>,
     used: BTreeSet<String>,
     /// Refresh tokens that were used twice.
-    reused: Vec<String>,
+    pub(crate) reused: Vec<String>,
     renewals: u32,
     /// Requests with a token that is not accepted.
     refused: u32,
     revoked: Vec<String>,
-    requests: Vec<String>,
+    pub(crate) requests: Vec<String>,
     /// The lifetime that it states.
     lifetime: Option<u64>,
     /// The authorization page refuses.
@@ -55,17 +56,35 @@ struct Book {
     is_held: bool,
     /// The token endpoint has a fault.
     is_down: bool,
+    /// Tokens have to be bound to a key.
+    pub(crate) demands_proof: bool,
+    /// The nonce that proofs have to contain.
+    pub(crate) nonce: Option<&'static str>,
+    /// The proofs so far.
+    pub(crate) proofs: Vec<Proof>,
+}
+
+impl Book {
+    /// Tokens have to be bound to a key, and proofs to contain this nonce.
+    pub(crate) fn demanding(nonce: Option<&'static str>) -> Self {
+        Self {
+            demands_proof: true,
+            nonce,
+            lifetime: Some(3_600),
+            ..Self::default()
+        }
+    }
 }
 
 /// An MCP server that requires tokens, and its authorization server.
-struct Place {
-    url: String,
-    book: Arc<Mutex<Book>>,
+pub(crate) struct Place {
+    pub(crate) url: String,
+    pub(crate) book: Arc<Mutex<Book>>,
     _tasks: JoinSet<()>,
 }
 
 impl Place {
-    async fn new(book: Book) -> Self {
+    pub(crate) async fn new(book: Book) -> Self {
         let mut server = Server::start().await;
         let base = server.url("");
         let book = Arc::new(Mutex::new(book));
@@ -85,16 +104,16 @@ impl Place {
         }
     }
 
-    fn oauth(&self, store: impl Store) -> OAuth {
+    pub(crate) fn oauth(&self, store: impl Store) -> OAuth {
         OAuth::start(&self.url, Settings::new("test"), store).unwrap()
     }
 
-    async fn wire(&self, oauth: &OAuth) -> Wire {
+    pub(crate) async fn wire(&self, oauth: &OAuth) -> Wire {
         Wire::over(&Http::new(&self.url).unwrap().oauth(oauth).unwrap()).await
     }
 
     /// The server forgets the tokens that it has issued, as if they had expired.
-    fn expire(&self) {
+    pub(crate) fn expire(&self) {
         self.book.lock().valid.clear();
     }
 }
@@ -110,16 +129,27 @@ async fn answer(incoming: Incoming, base: String, book: Arc<Mutex<Book>>) {
     book.lock().requests.push(path.clone());
     let (status, headers, body) = match &*path {
         "/mcp" => {
-            let token = incoming
+            let (scheme, token) = incoming
                 .header("authorization")
-                .trim_start_matches("Bearer ");
+                .split_once(' ')
+                .unwrap_or_default();
+            let url = format!("{base}/mcp");
+            let demand = proof::check(&incoming, &url, scheme, token, &mut book.lock());
+            if let Some(demand) = demand {
+                return incoming.respond(401, &demand, String::new()).await;
+            }
             if book.lock().valid.contains(token) {
                 return incoming.result(json!({ "tools": [] })).await;
             }
             book.lock().refused += u32::from(!token.is_empty());
             let metadata = format!("{base}/.well-known/oauth-protected-resource/mcp");
+            let scheme = if book.lock().demands_proof {
+                "DPoP"
+            } else {
+                "Bearer"
+            };
             let challenge =
-                format!("www-authenticate: Bearer resource_metadata=\"{metadata}\"\r\n");
+                format!("www-authenticate: {scheme} resource_metadata=\"{metadata}\"\r\n");
             (401, challenge, json!({}))
         }
         "/.well-known/oauth-protected-resource/mcp" => {
@@ -163,7 +193,14 @@ async fn answer(incoming: Incoming, base: String, book: Arc<Mutex<Book>>) {
             (302, format!("location: {back}\r\n"), json!({}))
         }
         "/token" if book.lock().is_down => (503, String::new(), json!({ "error": "overloaded" })),
-        "/token" => token(&parameters(&incoming.body), &mut book.lock()),
+        "/token" => {
+            let url = format!("{base}/token");
+            let mut book = book.lock();
+            match proof::check(&incoming, &url, "", "", &mut book) {
+                Some(demand) => (400, demand, json!({ "error": "use_dpop_nonce" })),
+                None => token(&parameters(&incoming.body), &mut book),
+            }
+        }
         _ => (404, String::new(), json!({})),
     };
     incoming.respond(status, &headers, body.to_string()).await;
@@ -191,6 +228,9 @@ fn token(form: &BTreeMap<String, String>, book: &mut Book) -> (u16, String, Valu
     book.refresh.insert(refresh.clone());
     let mut body =
         json!({ "token_type": "Bearer", "access_token": access, "refresh_token": refresh });
+    if book.demands_proof {
+        body["token_type"] = "DPoP".into();
+    }
     if let Some(lifetime) = book.lifetime {
         body["expires_in"] = lifetime.into();
     }
@@ -230,7 +270,7 @@ async fn start(oauth: &OAuth) -> Opened {
     oauth.sign_in().await.unwrap().expect("a page for the user")
 }
 
-async fn sign_in(oauth: &OAuth) {
+pub(crate) async fn sign_in(oauth: &OAuth) {
     let mut opened = start(oauth).await;
     let (status, page) = consent(&opened).await;
     assert_eq!(status, 200, "{page}");
@@ -310,7 +350,7 @@ async fn expired_token_is_renewed_before_the_request() {
 
 /// A store of several processes.
 #[derive(Debug, Clone, Default)]
-struct Shared(Arc<SharedStore>);
+pub(crate) struct Shared(Arc<SharedStore>);
 
 #[derive(Debug, Default)]
 struct SharedStore {

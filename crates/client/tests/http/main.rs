@@ -13,6 +13,7 @@ mod common_contract;
 mod contract;
 mod headers;
 mod legacy;
+mod proof;
 mod requests;
 mod server;
 mod sse;

@@ -129,7 +129,9 @@ fn register(server: &str, credential: &Credential) {
     let refresh = tokens.and_then(|tokens| Some(("refresh_token", tokens.refresh.as_ref()?)));
     let client = credential.client.secret.as_ref();
     let client = client.map(|secret| ("client_secret", secret));
-    let secrets = [access, refresh, client].into_iter().flatten();
+    let key = credential.proof_key.as_ref();
+    let key = key.map(|key| ("proof_key", key.private()));
+    let secrets = [access, refresh, client, key].into_iter().flatten();
     let secrets: Vec<_> = secrets
         .map(|(kind, secret)| Secret::new(&format!("{server}.{kind}"), secret.expose()))
         .collect();

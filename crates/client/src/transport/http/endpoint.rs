@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use reqwest::{
     Client, ClientBuilder, Method, Response, StatusCode, Url,
-    header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION},
+    header::{HeaderMap, HeaderName, HeaderValue, LOCATION},
     redirect::Policy,
 };
 use rustls::{ClientConfig, RootCertStore};
@@ -21,7 +21,7 @@ use switchboard_wire::{header, limits};
 
 use super::{super::RequestFailure, failure};
 use crate::{
-    auth::{self, OAuth},
+    auth::{self, OAuth, Token},
     throttle::Limited,
 };
 
@@ -221,20 +221,26 @@ impl Endpoint {
         &self,
         method: Method,
         url: &Url,
-        mut headers: HeaderMap,
+        headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response, RequestError> {
         let Some(oauth) = &self.oauth else {
-            return self.follow(method, url, headers, body).await;
+            return self.follow(method, url, headers, body, None).await;
         };
         let mut token = oauth.token().await;
-        let mut attempts = 1;
+        let (mut attempts, mut has_nonce) = (1, false);
         loop {
-            if let Some(token) = &token {
-                headers.insert(AUTHORIZATION, token.clone());
-            }
-            let response = self.follow(method.clone(), url, headers.clone(), body.clone());
+            let (headers, body) = (headers.clone(), body.clone());
+            let response = self.follow(method.clone(), url, headers, body, token.as_ref());
             let response = response.await?;
+            if token.as_ref().is_some_and(|token| token.note(&response)) {
+                if has_nonce {
+                    // Another one is of no use, and the token is not at fault.
+                    return Ok(response);
+                }
+                has_nonce = true;
+                continue;
+            }
             if !auth::is_refusal(&response) {
                 if response.status().is_success() {
                     oauth.accepted(token.as_ref(), attempts > 1);
@@ -256,11 +262,16 @@ impl Endpoint {
         &self,
         method: Method,
         url: &Url,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
         body: Bytes,
+        token: Option<&Token>,
     ) -> Result<Response, RequestError> {
         let mut url = url.clone();
         for _ in 0..=REDIRECTS {
+            if let Some(token) = token {
+                // A proof is for one address.
+                token.attach(&method, &url, &mut headers);
+            }
             let request = self
                 .client
                 .request(method.clone(), url.clone())
