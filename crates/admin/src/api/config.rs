@@ -11,9 +11,10 @@ use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 use switchboard_client::Raw;
 use switchboard_config::{
-    Approvals, Argument, Budget, Config, Grant, Guard, Inherit, McpAuth, MemoryTools, Network,
-    Notify, OAuth, Override, Overrides, Prices, Profile, Provider, ProviderKind, RemoteKind,
-    ResourceParameter, Route, Server, Start, ToolPattern, Transport, is_pasted_value,
+    Approvals, Argument, Budget, Config, Grant, Guard, IdentityProvider, Inherit, McpAuth,
+    MemoryTools, Network, Notify, OAuth, Override, Overrides, Prices, Profile, Provider,
+    ProviderKind, RemoteKind, ResourceParameter, Route, Server, Start, ToolPattern, Transport,
+    is_pasted_value,
 };
 use switchboard_inbound::problem::{Problem, configuration, refuse_if_stopping};
 use switchboard_redact::{origin, redact};
@@ -401,6 +402,8 @@ fn oauth(oauth: &OAuth) -> Option<Value> {
     let OAuth {
         client_id,
         client_secret,
+        private_key,
+        key_id,
         issuer,
         client_metadata_url,
         redirect_uri,
@@ -410,16 +413,16 @@ fn oauth(oauth: &OAuth) -> Option<Value> {
         assume_pkce,
         authorization_parameters,
         grant,
+        assertion_file,
+        identity_provider,
     } = oauth;
     let text = |text: &Option<String>| text.as_deref().map(Value::from);
+    let masked = |text: &Option<String>| text.as_deref().map(|text| shown_value(text).into());
     let members = sparse([
         ("clientId", text(client_id)),
-        (
-            "clientSecret",
-            client_secret
-                .as_deref()
-                .map(|text| shown_value(text).into()),
-        ),
+        ("clientSecret", masked(client_secret)),
+        ("privateKey", masked(private_key)),
+        ("keyId", text(key_id)),
         ("issuer", text(issuer)),
         ("clientMetadataUrl", text(client_metadata_url)),
         ("redirectUri", text(redirect_uri)),
@@ -443,10 +446,33 @@ fn oauth(oauth: &OAuth) -> Option<Value> {
             match grant {
                 Grant::AuthorizationCode => None,
                 Grant::ClientCredentials => Some("client_credentials".into()),
+                Grant::JwtBearer => Some("jwt_bearer".into()),
             },
+        ),
+        ("assertionFile", text(assertion_file)),
+        (
+            "identityProvider",
+            identity_provider.as_ref().map(identity_provider_of),
         ),
     ]);
     (!members.is_empty()).then(|| members.into())
+}
+
+fn identity_provider_of(provider: &IdentityProvider) -> Value {
+    let IdentityProvider {
+        token_url,
+        client_id,
+        client_secret,
+        id_token_file,
+    } = provider;
+    let secret = client_secret.as_deref();
+    let members = sparse([
+        ("tokenUrl", Some(address(token_url).into())),
+        ("clientId", Some(client_id.as_str().into())),
+        ("clientSecret", secret.map(|text| shown_value(text).into())),
+        ("idTokenFile", Some(id_token_file.as_str().into())),
+    ]);
+    members.into()
 }
 
 fn provider(provider: &Provider) -> Value {
