@@ -1,9 +1,9 @@
 // A user of the gateway in the sign-ins of the conformance suite: adds the server of the suite to a new gateway, calls its
 // tools, and signs in whenever a call fails, with consent to everything.
 //
-//     node gateway_user.mjs SWITCHBOARD LEFT_OUT URL
+//     node gateway_user.mjs SWITCHBOARD URL
 //
-// SWITCHBOARD is the program, and LEFT_OUT has the scenarios to leave out, separated by commas. The suite adds the URL of its server, sets MCP_CONFORMANCE_SCENARIO, and for some scenarios
+// SWITCHBOARD is the program. The suite adds the URL of its server, sets MCP_CONFORMANCE_SCENARIO, and for some scenarios
 // MCP_CONFORMANCE_CONTEXT, the client that is registered.
 
 import { execFile, spawn } from "node:child_process";
@@ -16,9 +16,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const SIGN_INS = 6;
 
-const [program, leftOut, url] = process.argv.slice(2);
+const [program, url] = process.argv.slice(2);
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? "";
-if (!scenario.startsWith("auth/") || leftOut.split(",").includes(scenario)) process.exit(0);
+if (!scenario.startsWith("auth/")) process.exit(0);
 
 const client = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? "{}");
 const oauth = client.client_id

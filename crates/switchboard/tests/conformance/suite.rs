@@ -1,7 +1,7 @@
 //! The official suite as a program, and its findings.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -53,9 +53,9 @@ impl Suite {
     pub(crate) fn require(&self, url: &str, revision: &str) -> Failures {
         let found = self.run(url, &["--requirements", revision]);
         assert!(
-            found.scenarios >= 30,
+            found.names.len() >= 30,
             "the suite ran {} scenarios only:\n{}",
-            found.scenarios,
+            found.names.len(),
             found.said
         );
         found.failures
@@ -64,7 +64,7 @@ impl Suite {
     /// Runs one scenario.
     pub(crate) fn scenario(&self, url: &str, revision: &str, scenario: &str) -> Failures {
         let found = self.run(url, &["--scenario", scenario, "--spec-version", revision]);
-        assert_eq!(found.scenarios, 1, "{}", found.said);
+        assert_eq!(found.names.len(), 1, "{}", found.said);
         found.failures
     }
 
@@ -72,20 +72,28 @@ impl Suite {
     pub(crate) fn extension(&self, url: &str, scenario: &str) -> Failures {
         let newest = ["--spec-version", "2026-07-28", "--force"];
         let found = self.run(url, &[&["--scenario", scenario], &newest[..]].concat());
-        assert_eq!(found.scenarios, 1, "{}", found.said);
+        assert_eq!(found.names.len(), 1, "{}", found.said);
         found.failures
     }
 
-    /// Runs the sign-ins that a revision requires of clients. The suite starts the command with the URL of its server.
-    pub(crate) fn require_sign_ins(&self, command: &str, revision: &str) -> Failures {
+    /// Runs the sign-ins that a revision requires of clients, and those of extensions. The suite starts the command with
+    /// the URL of its server. Returns the names of the scenarios as well.
+    pub(crate) fn require_sign_ins(
+        &self,
+        command: &str,
+        revision: &str,
+    ) -> (BTreeSet<String>, Failures) {
         let args = ["client", "--requirements", revision, "--command", command];
         let found = self.run_into(&args, "auth");
-        assert!(
-            found.scenarios >= 14,
-            "the suite ran {} sign-ins only:\n{}",
-            found.scenarios,
-            found.said
-        );
+        (found.names, found.failures)
+    }
+
+    /// Runs one sign-in.
+    pub(crate) fn sign_in(&self, command: &str, scenario: &str) -> Failures {
+        let scenario = format!("auth/{scenario}");
+        let args = ["client", "--scenario", &scenario, "--command", command];
+        let found = self.run_into(&args, "auth");
+        assert_eq!(found.names.len(), 1, "{}", found.said);
         found.failures
     }
 
@@ -107,7 +115,7 @@ impl Suite {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut found = Found {
-            scenarios: 0,
+            names: BTreeSet::new(),
             failures: Failures::new(),
             said,
         };
@@ -115,15 +123,16 @@ impl Suite {
             let path = entry.unwrap().path();
             let checks = fs::read(path.join("checks.json")).unwrap_or_default();
             let checks: Vec<Value> = serde_json::from_slice(&checks).unwrap_or_default();
-            found.scenarios += 1;
-            found.add(&scenario(&path), &checks);
+            let name = scenario(&path);
+            found.add(&name, &checks);
+            found.names.insert(name);
         }
         found
     }
 }
 
 struct Found {
-    scenarios: usize,
+    names: BTreeSet<String>,
     failures: Failures,
     said: String,
 }
