@@ -118,6 +118,10 @@ pub struct Response<'a> {
 }
 
 /// Something to do.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an action is carried out at once, and never stored"
+)]
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
     /// Nothing, until the next event.
@@ -460,7 +464,7 @@ impl Machine {
             Event::Response(response) => self.response(now, &response),
             Event::Failed(reason) => self.failed(now, reason),
             Event::Key(key) => self.with_key(now, key),
-            Event::Assertion(assertion) => self.asserted(now, assertion),
+            Event::Assertion(assertion) => self.asserted(now, &assertion),
             Event::Unable(error) => Ok(self.unable(now, error)),
             Event::Callback(url) => return self.callback(now, url),
             Event::Saved => Ok(self.saved()),

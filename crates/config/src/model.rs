@@ -444,6 +444,7 @@ pub enum Start {
 }
 
 /// The transport to a server.
+#[expect(clippy::large_enum_variant, reason = "a configuration has few")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transport {
     /// A local program, over its standard input and output.

@@ -134,29 +134,9 @@ fn of_remote(remote: &Remote) -> Vec<(Part, &'static str, Value<'_>)> {
         url,
         headers,
         kind,
-        oauth:
-            OAuth {
-                client_id,
-                client_secret,
-                private_key,
-                key_id,
-                issuer,
-                client_metadata_url,
-                redirect_uri,
-                scopes,
-                resource,
-                metadata_url,
-                assume_pkce,
-                authorization_parameters,
-                grant,
-                assertion_file,
-                identity_provider,
-            },
+        oauth,
     } = remote;
-    let provider = |text: fn(&IdentityProvider) -> Option<&str>| {
-        Value::optional(identity_provider.as_ref().and_then(text))
-    };
-    vec![
+    let mut fields = vec![
         (Program, "url", Value::Text(url)),
         (Setting, "headers", Value::Map(headers)),
         (
@@ -168,36 +148,50 @@ fn of_remote(remote: &Remote) -> Vec<(Part, &'static str, Value<'_>)> {
                 RemoteKind::Sse => Value::Text("sse"),
             },
         ),
-        (Setting, "clientId", Value::optional(client_id.as_deref())),
+    ];
+    let of_oauth = of_oauth(oauth).into_iter();
+    fields.extend(of_oauth.map(|(name, value)| (Setting, name, value)));
+    fields
+}
+
+/// The fields of a sign-in.
+fn of_oauth(oauth: &OAuth) -> Vec<(&'static str, Value<'_>)> {
+    let OAuth {
+        client_id,
+        client_secret,
+        private_key,
+        key_id,
+        issuer,
+        client_metadata_url,
+        redirect_uri,
+        scopes,
+        resource,
+        metadata_url,
+        assume_pkce,
+        authorization_parameters,
+        grant,
+        assertion_file,
+        identity_provider,
+    } = oauth;
+    let provider = |text: fn(&IdentityProvider) -> Option<&str>| {
+        Value::optional(identity_provider.as_ref().and_then(text))
+    };
+    vec![
+        ("clientId", Value::optional(client_id.as_deref())),
+        ("clientSecret", Value::optional(client_secret.as_deref())),
+        ("privateKey", Value::optional(private_key.as_deref())),
+        ("keyId", Value::optional(key_id.as_deref())),
+        ("issuer", Value::optional(issuer.as_deref())),
         (
-            Setting,
-            "clientSecret",
-            Value::optional(client_secret.as_deref()),
-        ),
-        (
-            Setting,
-            "privateKey",
-            Value::optional(private_key.as_deref()),
-        ),
-        (Setting, "keyId", Value::optional(key_id.as_deref())),
-        (Setting, "issuer", Value::optional(issuer.as_deref())),
-        (
-            Setting,
             "clientMetadataUrl",
             Value::optional(client_metadata_url.as_deref()),
         ),
+        ("redirectUri", Value::optional(redirect_uri.as_deref())),
         (
-            Setting,
-            "redirectUri",
-            Value::optional(redirect_uri.as_deref()),
-        ),
-        (
-            Setting,
             "scopes",
             scopes.as_deref().map_or(Value::Absent, Value::List),
         ),
         (
-            Setting,
             "resource",
             match resource {
                 ResourceParameter::Published => Value::Absent,
@@ -205,19 +199,13 @@ fn of_remote(remote: &Remote) -> Vec<(Part, &'static str, Value<'_>)> {
                 ResourceParameter::Omitted => Value::Text("false"),
             },
         ),
+        ("metadataUrl", Value::optional(metadata_url.as_deref())),
+        ("assumePkce", Value::Flag(*assume_pkce)),
         (
-            Setting,
-            "metadataUrl",
-            Value::optional(metadata_url.as_deref()),
-        ),
-        (Setting, "assumePkce", Value::Flag(*assume_pkce)),
-        (
-            Setting,
             "authorizationParameters",
             Value::Map(authorization_parameters),
         ),
         (
-            Setting,
             "grant",
             match grant {
                 Grant::AuthorizationCode => Value::Absent,
@@ -225,23 +213,14 @@ fn of_remote(remote: &Remote) -> Vec<(Part, &'static str, Value<'_>)> {
                 Grant::JwtBearer => Value::Text("jwt_bearer"),
             },
         ),
+        ("assertionFile", Value::optional(assertion_file.as_deref())),
+        ("tokenUrl", provider(|it| Some(&it.token_url))),
+        ("idpClientId", provider(|it| Some(&it.client_id))),
         (
-            Setting,
-            "assertionFile",
-            Value::optional(assertion_file.as_deref()),
-        ),
-        (Setting, "tokenUrl", provider(|it| Some(&it.token_url))),
-        (Setting, "idpClientId", provider(|it| Some(&it.client_id))),
-        (
-            Setting,
             "idpClientSecret",
             provider(|it| it.client_secret.as_deref()),
         ),
-        (
-            Setting,
-            "idTokenFile",
-            provider(|it| Some(&it.id_token_file)),
-        ),
+        ("idTokenFile", provider(|it| Some(&it.id_token_file))),
     ]
 }
 

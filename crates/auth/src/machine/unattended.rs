@@ -55,7 +55,7 @@ impl Machine {
     }
 
     /// Continues with the assertion, or with the ID token that the identity provider exchanges for one.
-    pub(super) fn asserted(&mut self, now: u64, read: Secret) -> Result<Action, Error> {
+    pub(super) fn asserted(&mut self, now: u64, read: &Secret) -> Result<Action, Error> {
         let credential = match self.take_step() {
             Step::Assertion(credential) => credential,
             other => {
@@ -70,7 +70,7 @@ impl Machine {
             });
         }
         let Some(provider) = &self.settings.identity_provider else {
-            return self.send_assertion(now, credential, &read);
+            return self.send_assertion(now, credential, read);
         };
         let url = Url::parse(&provider.token_url).ok();
         let is_safe = |url: &Url| Reach::Local.permits(url);

@@ -3,8 +3,8 @@
 
 mod alone;
 mod hostile;
-mod quirks;
 mod proof;
+mod quirks;
 mod renewal;
 mod server;
 mod sign_in;

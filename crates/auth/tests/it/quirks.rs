@@ -15,9 +15,8 @@ fn settings() -> Settings {
 fn configured() -> Settings {
     Settings {
         client: Some(ConfiguredClient {
-            id: "app".to_owned(),
             secret: Some("secret".into()),
-            issuer: None,
+            ..ConfiguredClient::new("app")
         }),
         ..settings()
     }
