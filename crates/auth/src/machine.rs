@@ -139,7 +139,7 @@ pub enum Action {
     Save,
     /// Make a key on the curve P-256, and report [`Event::Key`].
     MakeKey,
-    /// Read the assertion anew, and report [`Event::Assertion`] or [`Event::Unable`].
+    /// Read the assertion again, and report [`Event::Assertion`] or [`Event::Unable`].
     ReadAssertion,
     /// Load the credential again, and report [`Event::Loaded`].
     Load,

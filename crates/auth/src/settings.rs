@@ -29,7 +29,7 @@ pub struct Settings {
     /// The kind of sign-in.
     pub grant: Grant,
     /// The file with the assertion for [`Grant::JwtBearer`], or with the ID token for the identity provider. The caller
-    /// reads it anew at each use.
+    /// reads it at each use.
     pub assertion_file: Option<PathBuf>,
     /// Issues the assertion for [`Grant::JwtBearer`] to the user of an ID token.
     pub identity_provider: Option<IdentityProvider>,
@@ -96,7 +96,7 @@ pub enum Grant {
     AuthorizationCode,
     /// The configured client signs in for itself.
     ClientCredentials,
-    /// The configured client presents an assertion that somebody else has signed (RFC 7523): the platform that it runs
+    /// The configured client presents an assertion that another party has signed (RFC 7523): the platform that it runs
     /// on, or an identity provider.
     JwtBearer,
 }

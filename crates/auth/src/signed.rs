@@ -46,7 +46,7 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// A private key in PKCS#8. Only its kind is known here: whoever signs with it finds out if it is valid.
+/// A private key in PKCS#8. Only its kind is known here: the caller that signs with it finds out if it is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrivateKey {
     algorithm: Algorithm,

@@ -38,7 +38,7 @@ pub struct Deps {
     pub containment: Containment,
     /// Servers in this process that are started in place of others.
     #[cfg(test)]
-    pub(crate) fake_servers: Option<crate::fake_servers::FakeServers>,
+    pub(crate) fake_servers: Option<crate::upstream::tests::fake_servers::FakeServers>,
     /// The logs of servers.
     pub logs: Arc<Logs>,
     /// Counts of calls.

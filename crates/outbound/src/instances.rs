@@ -279,7 +279,7 @@ impl<T: InUse + Clone> Instances<T> {
         removed
     }
 
-    /// Removes all instances, like [`end`](Self::end), and returns those that are stopping already, too.
+    /// Removes all instances, like [`end`](Self::end), and returns the ones that are stopping already, too.
     pub(crate) fn end_all(&mut self) -> Vec<Entry<T>> {
         self.end(|_| true);
         let ending = self.ending.iter();

@@ -7,8 +7,6 @@ mod clock;
 pub mod deps;
 pub mod discovery;
 mod fair_queue;
-#[cfg(test)]
-mod fake_servers;
 mod fetch;
 pub mod first_contact;
 pub mod identity;

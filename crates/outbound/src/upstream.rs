@@ -723,4 +723,4 @@ async fn all_done(tasks: Vec<JoinHandle<()>>) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

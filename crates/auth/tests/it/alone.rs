@@ -133,7 +133,7 @@ fn key_takes_the_place_of_a_secret() {
     assert!(rig.place.last_form().contains_key("client_assertion"));
 }
 
-/// A token that somebody else has signed.
+/// A token that another party has signed.
 const ASSERTION: &str = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ3b3JrbG9hZCJ9.c2lnbmF0dXJl";
 
 fn with_assertion() -> Settings {

@@ -133,7 +133,7 @@ fn issuer_without_our_algorithm_is_named() {
 }
 
 #[test]
-fn bearer_token_is_not_renewed_where_proof_is_demanded() {
+fn bearer_token_does_not_outlive_the_demand() {
     let mut rig = signed_in(rig(Place::new()));
     let demand = Challenge {
         demands_proof: true,

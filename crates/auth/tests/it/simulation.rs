@@ -127,7 +127,7 @@ fn check_request(request: &Request) -> Result<(), TestCaseError> {
         Some(Body::Form(body) | Body::Json(body)) => body.expose(),
         None => "",
     };
-    // What proves who the client is goes to one place each.
+    // Each proof of the client's identity goes to one place.
     let is_id_token = body.contains("aWQ.aWQ.aWQ");
     prop_assert!(!is_id_token || ["10.0.0.1", "auth.example"].contains(&host));
     prop_assert!(!is_id_token || host == "10.0.0.1" || !body.contains("amFn"));

@@ -25,7 +25,7 @@ pub(crate) struct Token {
     bound: Option<Arc<Bound>>,
 }
 
-/// What requests need in addition if the token is bound to a key.
+/// The needs of requests whose token is bound to a key.
 #[derive(Debug)]
 struct Bound {
     access: Secret,

@@ -557,7 +557,7 @@ const OAUTH: Keys = Keys {
             r#""authorization_code""#,
             "\"authorization_code\": a user signs in with a browser; \"client_credentials\": the \
              registered client signs in for itself; \"jwt_bearer\": it presents an assertion that \
-             somebody else has signed.",
+             another party has signed.",
         ),
         bare(
             "assertionFile",

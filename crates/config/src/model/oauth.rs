@@ -70,7 +70,7 @@ pub enum Grant {
     AuthorizationCode,
     /// The registered client signs in for itself.
     ClientCredentials,
-    /// The registered client presents an assertion that somebody else has signed.
+    /// The registered client presents an assertion that another party has signed.
     JwtBearer,
 }
 

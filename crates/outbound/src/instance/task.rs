@@ -731,21 +731,6 @@ impl Task {
         }
         while self.ending.join_next().await.is_some() {}
     }
-
-    fn tell(&self, health: Health) {
-        let name = &self.instance.name;
-        tracing::debug!(server = %self.instance.id, state = health.state.as_str(), reason = health.reason.as_ref().map(tracing::field::display), "Server state.");
-        // Before the event: a client may read the status in response to it.
-        self.instance.health.send_replace(health);
-        if self.instance.era.is_none() {
-            let health = self.instance.health();
-            let events = &self.instance.deps.events;
-            match self.instance.origin.number {
-                None => events.server(name, &health),
-                Some(number) => events.instance(name, number, &health),
-            }
-        }
-    }
 }
 
 /// The connection's own backoff, which is not used.

@@ -1,8 +1,9 @@
 //! The instances of a server under random clients, failures and settings.
 //!
-//! Only the clock and the processes are not real: time is virtual, and [fake servers](crate::fake_servers) run in this
+//! Only the clock and the processes are not real: time is virtual, and [fake servers](fake_servers) run in this
 //! process. The clients do what `core` does for a call.
 
+pub(crate) mod fake_servers;
 mod rig;
 mod world;
 

@@ -1,4 +1,4 @@
-//! The health of a server that does not run.
+//! The health of a server: how it is told, and that of one that does not run.
 
 use std::time::SystemTime;
 
@@ -61,6 +61,22 @@ impl Task {
             action: Some(action.into()),
             next_try: Some(SystemTime::now() + until.saturating_duration_since(clock::now())),
             ..Health::new(state)
+        }
+    }
+
+    /// Tells the clients and the users how the server is.
+    pub(super) fn tell(&self, health: Health) {
+        let name = &self.instance.name;
+        tracing::debug!(server = %self.instance.id, state = health.state.as_str(), reason = health.reason.as_ref().map(tracing::field::display), "Server state.");
+        // Before the event: a client may read the status in response to it.
+        self.instance.health.send_replace(health);
+        if self.instance.era.is_none() {
+            let health = self.instance.health();
+            let events = &self.instance.deps.events;
+            match self.instance.origin.number {
+                None => events.server(name, &health),
+                Some(number) => events.instance(name, number, &health),
+            }
         }
     }
 }

@@ -24,11 +24,11 @@ use tokio::{
     time::{sleep, sleep_until, timeout_at},
 };
 
+use super::fake_servers::{FakeServers, TOOL, Work};
 use crate::{
     cache::Reads,
     clock,
     deps::{Answering, Deps, Handler, HandlerSlot, Source},
-    fake_servers::{FakeServers, TOOL, Work},
     first_contact::FirstContact,
     instance::Admission,
     live::Live,

@@ -23,10 +23,10 @@ use tokio::{
 
 use super::{
     CLIENTS, PROJECTS,
+    fake_servers::{FakeServer, FakeServers, Work},
     rig::{Above, carry, deps},
 };
 use crate::{
-    fake_servers::{FakeServer, FakeServers, Work},
     instance::Instance,
     instances::InUse as _,
     supervisor::Supervisor,

@@ -221,7 +221,7 @@ async fn check(world: &World, all: &[Owned], dice: &mut Dice, coverage: &mut Cov
     }
 }
 
-/// Checks that the servers were asked only about tasks by those who have them.
+/// Checks that the servers were asked about tasks only by the callers that have them.
 fn check_asked(world: &World, all: &[Owned]) {
     for (at, server) in world.servers.iter().enumerate() {
         for line in server.stage.asked() {
