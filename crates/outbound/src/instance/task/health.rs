@@ -1,4 +1,4 @@
-//! The health of a server: how it is told, and that of one that does not run.
+//! The health of a server: its report, and the health of one that does not run.
 
 use std::time::SystemTime;
 
@@ -64,7 +64,7 @@ impl Task {
         }
     }
 
-    /// Tells the clients and the users how the server is.
+    /// Publishes the health of the server.
     pub(super) fn tell(&self, health: Health) {
         let name = &self.instance.name;
         tracing::debug!(server = %self.instance.id, state = health.state.as_str(), reason = health.reason.as_ref().map(tracing::field::display), "Server state.");
