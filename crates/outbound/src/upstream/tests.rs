@@ -183,6 +183,8 @@ fn successor_waits_for_replaced_process_of_its_project() {
         call(0, 1),
         Step::Wait(1_000),
         call(0, 2),
+        // The process that makes room for the successor ends before the former one of its project.
+        Step::ExitTakes(100),
         call(0, 0),
     ];
     run_steps(Entry::Project, 2, None, &steps);
