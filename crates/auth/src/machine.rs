@@ -159,9 +159,9 @@ pub struct Request {
     /// The body; `None` for a GET.
     pub body: Option<Body>,
     /// The proof of the client's key, to be signed and sent in the header `DPoP`.
-    pub proof: Option<Unsigned>,
+    pub proof: Option<Box<Unsigned>>,
     /// The token with which the client authenticates itself, to be signed and passed to [`Request::authenticate`].
-    pub assertion: Option<Unsigned>,
+    pub assertion: Option<Box<Unsigned>>,
 }
 
 /// The body of a POST.

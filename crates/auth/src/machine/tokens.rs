@@ -31,7 +31,7 @@ impl Machine {
             endpoint: "token endpoint",
         })?;
         let nonce = self.nonce.as_deref();
-        let proof = |key: &ProofKey| key.proof("POST", &request.url, now, None, nonce);
+        let proof = |key: &ProofKey| Box::new(key.proof("POST", &request.url, now, None, nonce));
         request.proof = credential.proof_key.as_ref().map(proof);
         self.with_assertion(now, credential, request)
     }
@@ -52,7 +52,7 @@ impl Machine {
         let id = configured.and_then(|configured| configured.key_id.as_deref());
         let assertion = Unsigned::assertion(key, id, &client.id, &credential.issuer, now);
         Ok(Request {
-            assertion: Some(assertion),
+            assertion: Some(Box::new(assertion)),
             ..request
         })
     }

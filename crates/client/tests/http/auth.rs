@@ -60,23 +60,26 @@ pub(crate) struct Book {
     is_held: bool,
     /// The token endpoint has a fault.
     is_down: bool,
-    /// Tokens have to be bound to a key.
-    pub(crate) demands_proof: bool,
     /// The nonce that proofs have to contain.
     pub(crate) nonce: Option<&'static str>,
-    /// The proofs so far.
-    pub(crate) proofs: Vec<Proof>,
+    /// The proofs so far, if tokens have to be bound to a key.
+    pub(crate) bound: Option<Vec<Proof>>,
 }
 
 impl Book {
     /// Tokens have to be bound to a key, and proofs to contain this nonce.
     pub(crate) fn demanding(nonce: Option<&'static str>) -> Self {
         Self {
-            demands_proof: true,
+            bound: Some(Vec::new()),
             nonce,
             lifetime: Some(3_600),
             ..Self::default()
         }
+    }
+
+    /// The proofs so far.
+    pub(crate) fn proofs(&self) -> &[Proof] {
+        self.bound.as_deref().unwrap_or_default()
     }
 }
 
@@ -147,7 +150,7 @@ async fn answer(incoming: Incoming, base: String, book: Arc<Mutex<Book>>) {
             }
             book.lock().refused += u32::from(!token.is_empty());
             let metadata = format!("{base}/.well-known/oauth-protected-resource/mcp");
-            let scheme = if book.lock().demands_proof {
+            let scheme = if book.lock().bound.is_some() {
                 "DPoP"
             } else {
                 "Bearer"
@@ -232,7 +235,7 @@ fn token(form: &BTreeMap<String, String>, book: &mut Book) -> (u16, String, Valu
     book.refresh.insert(refresh.clone());
     let mut body =
         json!({ "token_type": "Bearer", "access_token": access, "refresh_token": refresh });
-    if book.demands_proof {
+    if book.bound.is_some() {
         body["token_type"] = "DPoP".into();
     }
     if let Some(lifetime) = book.lifetime {

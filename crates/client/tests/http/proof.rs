@@ -28,10 +28,12 @@ pub(crate) fn check(
 ) -> Option<String> {
     let proof = incoming.header("dpop");
     let is_first = token.is_empty() && url.ends_with("/mcp");
-    if !book.demands_proof || is_first {
+    let nonce = book.nonce;
+    let known = book.bound.as_mut().filter(|_| !is_first);
+    let Some(known) = known else {
         assert_eq!(proof, "", "a proof that nobody asked for");
         return None;
-    }
+    };
     let parts: Vec<_> = proof.split('.').collect();
     let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).unwrap();
     let read = |at: usize| -> Value { serde_json::from_slice(&decode(parts[at])).unwrap() };
@@ -51,13 +53,11 @@ pub(crate) fn check(
         let expected = URL_SAFE_NO_PAD.encode(digest(&SHA256, token.as_bytes()));
         assert_eq!(claims["ath"], expected);
     }
-    let is_fresh = |(_, known): &Proof| known["jti"] != claims["jti"];
-    assert!(book.proofs.iter().all(is_fresh), "a proof was sent twice");
-    let nonce = claims["nonce"].as_str().map(str::to_owned);
-    book.proofs.push((header, claims));
-    let demanded = book
-        .nonce
-        .filter(|demanded| nonce.as_deref() != Some(demanded))?;
+    let is_fresh = |(_, former): &Proof| former["jti"] != claims["jti"];
+    assert!(known.iter().all(is_fresh), "a proof was sent twice");
+    let sent = claims["nonce"].as_str().map(str::to_owned);
+    known.push((header, claims));
+    let demanded = nonce.filter(|demanded| sent.as_deref() != Some(*demanded))?;
     // A faulty server does not accept what it has sent.
     let sent = if demanded == NEVER { "other" } else { demanded };
     Some(format!(
@@ -88,11 +88,11 @@ async fn every_request_has_a_fresh_proof() {
     let book = place.book.lock();
     // No round trip, and one key for all.
     assert_eq!(book.requests.len(), before + 3);
-    assert_eq!(book.proofs.len(), 4);
+    assert_eq!(book.proofs().len(), 4);
     assert!(
-        book.proofs
+        book.proofs()
             .iter()
-            .all(|(header, _)| *header == book.proofs[0].0)
+            .all(|(header, _)| *header == book.proofs()[0].0)
     );
 }
 
@@ -101,16 +101,16 @@ async fn nonces_of_both_servers_are_sent_back() {
     let place = Place::new(Book::demanding(Some("n1"))).await;
     let (_oauth, mut wire) = signed_in(&place, InMemory::default()).await;
     // The sign-in was repeated once, as is the first request, and no other.
-    assert_eq!(place.book.lock().proofs.len(), 2);
+    assert_eq!(place.book.lock().proofs().len(), 2);
     for (id, expected) in [(1, 4), (2, 5)] {
         wire.send(modern(id, "tools/list", json!({})));
         assert_eq!(wire.message().await["id"], id);
-        assert_eq!(place.book.lock().proofs.len(), expected);
+        assert_eq!(place.book.lock().proofs().len(), expected);
     }
     place.book.lock().nonce = Some("n2");
     wire.send(modern(3, "tools/list", json!({})));
     assert_eq!(wire.message().await["id"], 3);
-    assert_eq!(place.book.lock().proofs.len(), 7);
+    assert_eq!(place.book.lock().proofs().len(), 7);
 }
 
 #[tokio::test]
@@ -120,17 +120,17 @@ async fn renewal_keeps_key_and_nonce() {
     wire.send(modern(1, "tools/list", json!({})));
     assert_eq!(wire.message().await["id"], 1);
     place.expire();
-    let before = place.book.lock().proofs.len();
+    let before = place.book.lock().proofs().len();
     wire.send(modern(2, "tools/list", json!({})));
     assert_eq!(wire.message().await["id"], 2);
     assert!(matches!(oauth.state(), State::SignedIn { .. }));
     let book = place.book.lock();
     // The refused request, the renewal, and the request again: nonces are known by now.
-    assert_eq!(book.proofs.len(), before + 3);
+    assert_eq!(book.proofs().len(), before + 3);
     assert!(
-        book.proofs
+        book.proofs()
             .iter()
-            .all(|(header, _)| *header == book.proofs[0].0)
+            .all(|(header, _)| *header == book.proofs()[0].0)
     );
     assert!(book.reused.is_empty());
 }
@@ -168,5 +168,5 @@ async fn stored_key_is_used_after_a_restart() {
     wire.send(modern(1, "tools/list", json!({})));
     assert_eq!(wire.message().await["id"], 1);
     let book = place.book.lock();
-    assert_eq!(book.proofs[0].0, book.proofs[1].0);
+    assert_eq!(book.proofs()[0].0, book.proofs()[1].0);
 }

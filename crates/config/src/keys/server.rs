@@ -466,7 +466,7 @@ const IDENTITY_PROVIDER: Keys = Keys {
         bare(
             "idTokenFile",
             Shape::Text,
-            "The file with your ID token. It is read anew at each use.",
+            "The file with your ID token. It is read at each use.",
         ),
     ],
     meant: &[
@@ -562,7 +562,7 @@ const OAUTH: Keys = Keys {
         bare(
             "assertionFile",
             Shape::Text,
-            "The file with that assertion, such as the token of a workload. It is read anew at each use.",
+            "The file with that assertion, such as the token of a workload. It is read at each use.",
         ),
         bare(
             "identityProvider",
