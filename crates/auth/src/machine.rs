@@ -118,10 +118,6 @@ pub struct Response<'a> {
 }
 
 /// Something to do.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "an action is carried out at once, and never stored"
-)]
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
     /// Nothing, until the next event.
