@@ -1,19 +1,23 @@
 //! The reasons why a sign-in fails.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
 use crate::{Algorithm, shown};
 
 /// The fault of a document that is not JSON.
 const NO_JSON: &str = "not JSON";
 
 /// The reason why a user is not signed in. Texts of other parties are cut, and have no control characters.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A request got no usable response.
     #[error("cannot fetch the {document}: {reason}")]
     Unreachable {
         /// The document or the result that was requested.
-        document: &'static str,
+        document: Cow<'static, str>,
         /// The cause.
         reason: String,
     },
@@ -21,7 +25,7 @@ pub enum Error {
     #[error("the metadata of the {party} cannot be read: {reason}")]
     Metadata {
         /// The party that published it.
-        party: &'static str,
+        party: Cow<'static, str>,
         /// The fault.
         reason: String,
     },
@@ -115,7 +119,7 @@ pub enum Error {
         /// The authorization server.
         issuer: String,
         /// The endpoint.
-        endpoint: &'static str,
+        endpoint: Cow<'static, str>,
     },
     /// Clients cannot register themselves.
     #[error(
@@ -130,7 +134,7 @@ pub enum Error {
     #[error("the authorization server refused {request}: {}", shown(code))]
     Refused {
         /// The refused request.
-        request: &'static str,
+        request: Cow<'static, str>,
         /// The error code of OAuth, or the HTTP status.
         code: String,
         /// The HTTP status, unless the refusal came through the browser.
@@ -215,7 +219,7 @@ impl Error {
             serde_json::error::Category::Io | serde_json::error::Category::Syntax => NO_JSON,
         };
         Self::Metadata {
-            party,
+            party: party.into(),
             reason: reason.to_owned(),
         }
     }

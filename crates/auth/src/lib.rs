@@ -20,6 +20,7 @@
 //! | nonce demanded | – | – | – | – | send again, once | send again, once |
 //! | refresh token refused | – | – | – | – | – | load again; the second time save without tokens, then `SignedOut` |
 //! | no assertion, or no signature | – | – | – | – | end | end; the tokens are kept |
+//! | renewed elsewhere | – | – | – | – | – | `SignedIn`, `SignedOut`, or end |
 //! | request failed | – | – | – | end | end | end; the tokens are kept |
 //! | callback, other state | ignore | ignore | ignore | ignore | ignore | ignore |
 //! | callback | ignore | ignore | check issuer, exchange the code | ignore | ignore | ignore |
@@ -28,7 +29,8 @@
 //! | sign-out | forget | revoke, forget | forget | forget | – | – |
 //!
 //! While a user finishes in the browser, tokens can be renewed. Before a refresh token is used, the stored credential is
-//! loaded, because another process may have used it; the caller locks it from then until the work has ended.
+//! loaded, because another process may have used it; the caller locks it from then until the work has ended. Instead, it may
+//! have a process that outlives it do all of that.
 //!
 //! A credential is in use once it has been saved, and not before.
 
@@ -49,7 +51,7 @@ pub use address::Reach;
 pub use challenge::Challenge;
 pub use credential::{Authentication, Client, Credential, Tokens};
 pub use error::Error;
-pub use machine::{Action, Body, Event, Machine, Request, Response, SignIn, State};
+pub use machine::{Action, Body, Event, Machine, Renewed, Request, Response, SignIn, State};
 pub use secret::Secret;
 pub use settings::{ConfiguredClient, Grant, IdentityProvider, ResourceParameter, Settings};
 pub use signed::{Algorithm, PrivateKey, ProofKey, Unsigned};

@@ -6,6 +6,7 @@ mod registration;
 mod tokens;
 mod unattended;
 
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::{
@@ -89,6 +90,8 @@ pub enum Event<'a> {
     Saved,
     /// The credential as it is stored, which another process may have changed.
     Loaded(Option<Box<Credential>>),
+    /// Instead of loading the credential, the caller had another process renew and save it.
+    Renewed(Renewed),
     /// Time has passed.
     Tick,
     /// The user cancelled the sign-in.
@@ -102,6 +105,17 @@ pub struct SignIn {
     pub redirect_uri: String,
     /// Unpredictable bytes.
     pub random: [u8; 64],
+}
+
+/// The outcome of a renewal by another process.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Renewed {
+    /// The credential as it is now. It contains secrets.
+    pub credential: Option<Box<Credential>>,
+    /// The reason why there are no new tokens.
+    pub outcome: Result<(), Error>,
+    /// The reason why the credential is not saved as it is.
+    pub unsaved: Option<String>,
 }
 
 /// A response over HTTP.
@@ -137,7 +151,8 @@ pub enum Action {
     MakeKey,
     /// Read the assertion again, and report [`Event::Assertion`] or [`Event::Unable`].
     ReadAssertion,
-    /// Load the credential again, and report [`Event::Loaded`].
+    /// Load the credential again, and report [`Event::Loaded`]. If its tokens are to be renewed, another process may do
+    /// that: report [`Event::Renewed`] then.
     Load,
     /// The callback was not meant for this sign-in, which continues.
     Ignore(Error),
@@ -465,6 +480,7 @@ impl Machine {
             Event::Callback(url) => return self.callback(now, url),
             Event::Saved => Ok(self.saved()),
             Event::Loaded(credential) => self.loaded(now, credential.map(|credential| *credential)),
+            Event::Renewed(renewed) => Ok(self.renewed_elsewhere(renewed)),
             Event::Tick => self.tick(now),
             Event::Cancel => self.cancel(),
         };
@@ -626,6 +642,7 @@ impl Machine {
                 return Ok(Action::Wait);
             }
         };
+        let document = document.into();
         Err(Error::Unreachable { document, reason })
     }
 

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Secret;
 
 /// The settings of the sign-in to one server. The defaults suit servers that follow the specification.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct Settings {
     /// The name that the authorization server shows to the user.
     pub client_name: String,
@@ -47,7 +49,7 @@ pub struct IdentityProvider {
 }
 
 /// A client that the user has registered.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct ConfiguredClient {
     /// Its ID.
     pub id: String,
@@ -75,7 +77,7 @@ impl ConfiguredClient {
 }
 
 /// The `resource` parameter of requests.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[non_exhaustive]
 pub enum ResourceParameter {
     /// The identifier that the server publishes.
@@ -88,7 +90,7 @@ pub enum ResourceParameter {
 }
 
 /// The kind of sign-in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[non_exhaustive]
 pub enum Grant {
     /// The user signs in with a browser.

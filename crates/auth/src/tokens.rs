@@ -113,7 +113,7 @@ fn secret_or_nothing<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Secret
 pub(crate) fn refusal(request: &'static str, response: &Response<'_>) -> Error {
     let (code, said) = told(response);
     Error::Refused {
-        request,
+        request: request.into(),
         code,
         status: Some(response.status),
         said,

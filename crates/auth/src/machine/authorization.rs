@@ -122,7 +122,7 @@ impl Authorization {
             return Err(match &*code {
                 "access_denied" => Error::Denied { said },
                 _ => Error::Refused {
-                    request: "the sign-in",
+                    request: "the sign-in".into(),
                     code,
                     status: None,
                     said,

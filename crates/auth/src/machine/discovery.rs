@@ -81,7 +81,7 @@ impl Machine {
             return self.reload();
         }
         is_missing(response).map_err(|reason| Error::Unreachable {
-            document: "metadata of the server",
+            document: "metadata of the server".into(),
             reason,
         })?;
         // Servers of 2025-03-26 are their own authorization servers.
@@ -189,7 +189,7 @@ impl Machine {
                 }
             });
             missing.map_err(|reason| Error::Unreachable {
-                document: "metadata of the authorization server",
+                document: "metadata of the authorization server".into(),
                 reason,
             })?;
             ServerMetadata::of_origin(&found.issuer)
@@ -263,7 +263,7 @@ impl Machine {
         url.filter(|url| self.reach.permits(url))
             .ok_or_else(|| Error::NoEndpoint {
                 issuer: issuer.to_owned(),
-                endpoint,
+                endpoint: endpoint.into(),
             })
     }
 

@@ -169,7 +169,7 @@ impl Machine {
         } = registration;
         let read: Registered =
             serde_json::from_slice(response.body).map_err(|_| Error::Refused {
-                request: "the registration of the client",
+                request: "the registration of the client".into(),
                 code: "no client ID in the response".to_owned(),
                 status: Some(response.status),
                 said: None,

@@ -1,6 +1,6 @@
 //! Tokens: the first ones, new ones, and their end.
 
-use super::{Action, Machine, Request, Response, Step};
+use super::{Action, Machine, Renewed, Request, Response, Step};
 use crate::{
     Authentication, Challenge, Credential, Error, PrivateKey, ProofKey, Secret, Tokens, Unsigned,
     form, tokens,
@@ -195,6 +195,23 @@ impl Machine {
             (None, Some(_)) => Err(Error::SignedOut { said: None }),
             (_, None) => Ok(Action::Wait),
         }
+    }
+
+    /// Takes the result of another process, in place of the stored credential.
+    pub(super) fn renewed_elsewhere(&mut self, renewed: Renewed) -> Action {
+        if !matches!(self.step, Step::Reload { .. }) {
+            return Action::Wait;
+        }
+        self.adopt(renewed.credential.map(|credential| *credential));
+        match &renewed.outcome {
+            Ok(()) => {
+                self.challenge = Challenge::default();
+                self.signed_out = None;
+            }
+            Err(error @ Error::SignedOut { .. }) => self.signed_out = Some(error.clone()),
+            Err(_) => {}
+        }
+        self.end(renewed.outcome)
     }
 
     /// Revokes the tokens, and forgets them.

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use switchboard_auth::{
-    Action, Challenge, ConfiguredClient, Error, Event, Machine, Settings, State,
+    Action, Challenge, ConfiguredClient, Credential, Error, Event, Machine, Renewed, Settings,
+    State,
 };
 
 use crate::server::{ISSUER, NOW, Rig, SERVER};
@@ -319,4 +320,59 @@ fn outages_are_told_from_refusals() {
         };
         assert_eq!(error.is_temporary(), is_temporary, "{code}");
     }
+}
+
+/// The credential that another process has stored, with its next access token.
+fn renewed_elsewhere(rig: &Rig) -> Box<Credential> {
+    let mut credential = rig.stored.clone().unwrap();
+    credential.tokens.as_mut().unwrap().access = "access-elsewhere".into();
+    Box::new(credential)
+}
+
+#[test]
+fn renewal_by_another_process_is_used() {
+    let mut rig = signed_in();
+    let renewed = Renewed {
+        credential: Some(renewed_elsewhere(&rig)),
+        outcome: Ok(()),
+        unsaved: None,
+    };
+    // The machine has not asked for it.
+    let unasked = Event::Renewed(renewed.clone());
+    assert_eq!(rig.machine.handle(rig.now, unasked), Action::Wait);
+    assert_eq!(rig.machine.token().unwrap().expose(), "access-1");
+    assert_eq!(rig.machine.handle(rig.now, Event::Renew), Action::Load);
+    let action = rig.machine.handle(rig.now, Event::Renewed(renewed));
+    assert_eq!(action, Action::Done(Ok(())));
+    assert_eq!(rig.machine.token().unwrap().expose(), "access-elsewhere");
+    // This process has sent nothing.
+    assert!(rig.place.used.is_empty());
+}
+
+#[test]
+fn failed_renewal_by_another_process_is_reported() {
+    let mut rig = signed_in();
+    let down = Error::Unreachable {
+        document: "token".into(),
+        reason: "no response".to_owned(),
+    };
+    let gone = Error::SignedOut { said: None };
+    for (error, has_token) in [(down, true), (gone, false)] {
+        let mut credential = renewed_elsewhere(&rig);
+        credential.tokens.take_if(|_| !has_token);
+        let renewed = Renewed {
+            credential: Some(credential),
+            outcome: Err(error.clone()),
+            unsaved: None,
+        };
+        // It is an answer of another process.
+        let text = serde_json::to_string(&renewed).unwrap();
+        let renewed: Renewed = serde_json::from_str(&text).unwrap();
+        assert_eq!(rig.machine.handle(rig.now, Event::Renew), Action::Load);
+        let action = rig.machine.handle(rig.now, Event::Renewed(renewed));
+        assert_eq!(action, Action::Done(Err(error)));
+        assert_eq!(rig.machine.token().is_some(), has_token);
+    }
+    let state = rig.machine.state();
+    assert!(matches!(state, State::SignedOut { .. }), "{state:?}");
 }

@@ -22,6 +22,7 @@
 mod assertion;
 mod fetch;
 mod listener;
+mod renewal;
 mod sign;
 mod store;
 mod task;
@@ -40,7 +41,7 @@ use reqwest::{
 };
 pub use switchboard_auth::{
     Authentication, Challenge, ConfiguredClient, Credential, Error, Grant, IdentityProvider,
-    ResourceParameter, Secret, Settings, State, Tokens,
+    Renewed, ResourceParameter, Secret, Settings, State, Tokens,
 };
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -48,9 +49,12 @@ use tokio::{
 };
 use url::{Origin, Url};
 
-pub use self::store::{InMemory, Lock, Store, Stored};
 use self::task::{Command, Task};
 pub(crate) use self::token::Token;
+pub use self::{
+    renewal::{Renewal, Renewing},
+    store::{InMemory, Lock, Store, Stored},
+};
 use crate::transport::http::HttpConfigError;
 
 /// The longest time that a request waits for a new token. The work goes on without it.
@@ -103,6 +107,17 @@ impl OAuth {
         settings: Settings,
         store: impl Store,
     ) -> Result<Self, HttpConfigError> {
+        let (oauth, task) = Self::with_task(url, settings, Arc::new(store))?;
+        tokio::spawn(task.run());
+        Ok(oauth)
+    }
+
+    /// A sign-in, and the task that has to run for it.
+    fn with_task(
+        url: &str,
+        settings: Settings,
+        store: Arc<dyn Store>,
+    ) -> Result<(Self, Task), HttpConfigError> {
         let server = crate::transport::http::server_url(url)?;
         let origin = server.origin();
         let (commands, orders) = mpsc::channel(COMMANDS);
@@ -115,13 +130,13 @@ impl OAuth {
             outage: None,
         });
         let channel = (orders, commands.downgrade());
-        let task = Task::new(server, settings, Arc::new(store), publish, channel)?;
-        tokio::spawn(task.run());
-        Ok(Self {
+        let task = Task::new(server, settings, store, publish, channel)?;
+        let oauth = Self {
             origin,
             view,
             commands,
-        })
+        };
+        Ok((oauth, task))
     }
 
     /// The state.

@@ -5,6 +5,8 @@ use std::{future::Future, io, pin::Pin};
 use parking_lot::Mutex;
 use switchboard_auth::Credential;
 
+use super::{Renewal, Renewing};
+
 /// The outcome of an operation of a store.
 pub type Stored<'a, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'a>>;
 
@@ -23,6 +25,13 @@ pub trait Store: Send + Sync + 'static {
     /// two of them use the same refresh token, which most authorization servers take for a theft. The lock of a process
     /// that has ended must not remain.
     fn lock(&self) -> Stored<'_, Lock>;
+
+    /// Has another process renew the tokens with [`Renewal::run`], one that outlives this one: if a process dies after the
+    /// authorization server has accepted a refresh token and before the next one is saved, the sign-in is lost. The outcome
+    /// is `None` if no process has begun, which is the default: the caller renews the tokens itself then.
+    fn renew(&self, _renewal: Renewal) -> Renewing {
+        Box::pin(std::future::ready(None))
+    }
 }
 
 /// Keeps the credential until the program ends.

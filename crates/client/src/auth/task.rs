@@ -1,15 +1,17 @@
 //! The task that owns the state machine of a sign-in, and carries out its actions.
 
+mod stored;
+
 use std::{net::IpAddr, pin::Pin, sync::Arc, time::Duration};
 
 use reqwest::StatusCode;
 use switchboard_auth::{
-    Action, Challenge, Credential, Error, Event, Machine, Reach, Response, Settings, SignIn, State,
+    Action, Challenge, Error, Event, Machine, Reach, Renewed, Response, Settings, SignIn, State,
     Tokens,
 };
 use tokio::{
     sync::{mpsc, oneshot, watch},
-    time::{Instant, sleep, sleep_until, timeout},
+    time::{Instant, sleep_until},
 };
 use url::Url;
 
@@ -24,15 +26,10 @@ use super::{
 };
 use crate::{throttle::Limited, transport::http::HttpConfigError};
 
-/// The time limit for another process to release the credential: longer than it needs for a request and its result.
-const LOCK_PATIENCE: Duration = Duration::from_mins(1);
 /// The longest sleep. The clock may be set, and a suspended machine does not notice that time passes.
 const NAP: Duration = Duration::from_mins(10);
 /// The shortest time between renewals for which no request waits, in seconds.
 const RENEWAL_PAUSE: u64 = 30;
-/// The attempts to save a credential, and the delay between them.
-const SAVES: u32 = 3;
-const SAVE_DELAY: Duration = Duration::from_millis(100);
 /// The delay after a renewal that failed: it is doubled up to the longest one.
 const RETRY: Duration = Duration::from_secs(5);
 const RETRY_MAX: Duration = Duration::from_mins(10);
@@ -74,7 +71,14 @@ struct Attempt {
     page: Option<Answer<Page>>,
 }
 
-type Flight = Pin<Box<dyn Future<Output = Result<Fetched, String>> + Send>>;
+type Flight = Pin<Box<dyn Future<Output = Landing> + Send>>;
+
+/// The end of work that the task waits for.
+enum Landing {
+    Fetched(Result<Fetched, String>),
+    /// `None`: no other process renews the tokens.
+    Renewed(Option<Renewed>),
+}
 
 pub(super) struct Task {
     machine: Machine,
@@ -86,7 +90,7 @@ pub(super) struct Task {
     commands: mpsc::Receiver<Command>,
     /// For the handles of users, which keep the task alive.
     handles: mpsc::WeakSender<Command>,
-    /// The request in flight.
+    /// The request in flight, or the renewal by another process.
     flight: Option<Flight>,
     attempt: Option<Attempt>,
     attempts: u64,
@@ -107,8 +111,8 @@ pub(super) struct Task {
     save_again: Option<(Instant, Duration)>,
     /// The time at which the last renewal failed, and the delay before the next one.
     retry: Option<(Instant, Duration)>,
-    /// The reason, if it may end by itself.
-    outage: Option<Error>,
+    /// The reason.
+    failure: Option<Error>,
     /// Spreads the renewals of several credentials.
     jitter: u64,
     warnings: Limited,
@@ -144,7 +148,7 @@ impl Task {
             unsaved: None,
             save_again: None,
             retry: None,
-            outage: None,
+            failure: None,
             jitter: u16::from_be_bytes(jitter).into(),
             warnings: Limited::default(),
         })
@@ -165,9 +169,8 @@ impl Task {
             let is_free = !self.machine.is_committed() || self.flight.is_none();
             let due = self.due().filter(|_| is_free);
             tokio::select! {
-                fetched = flown(&mut self.flight), if self.flight.is_some() => {
-                    self.flight = None;
-                    self.fetched(fetched).await;
+                landing = flown(&mut self.flight), if self.flight.is_some() => {
+                    self.landed(landing).await;
                 }
                 command = self.commands.recv(), if is_free => match command {
                     Some(command) => self.command(command).await,
@@ -493,28 +496,6 @@ impl Task {
         let _ = self.machine.handle(now(), event);
     }
 
-    /// Lets other processes use the credential, unless it is not stored as it is.
-    fn unlock(&mut self) {
-        if self.unsaved.is_none() {
-            self.lock = None;
-        }
-    }
-
-    async fn lock(&mut self) -> bool {
-        if self.lock.is_some() {
-            return true;
-        }
-        match timeout(LOCK_PATIENCE, self.store.lock()).await {
-            Ok(Ok(lock)) => self.lock = Some(lock),
-            Ok(Err(error)) => self.warn("Cannot lock the sign-in.", &error),
-            Err(_) => self.warn(
-                "Cannot lock the sign-in.",
-                &"another process keeps it locked",
-            ),
-        }
-        self.lock.is_some()
-    }
-
     /// Learns from the address of the server: one in a private network may refer to others there. A name must not lead
     /// to this machine, and through a proxy nothing is known.
     fn widen(&mut self, address: Option<IpAddr>) {
@@ -524,9 +505,10 @@ impl Task {
         }
     }
 
-    async fn fetched(&mut self, fetched: Result<Fetched, String>) {
-        match fetched {
-            Ok(fetched) => {
+    async fn landed(&mut self, landing: Landing) {
+        self.flight = None;
+        match landing {
+            Landing::Fetched(Ok(fetched)) => {
                 self.widen(fetched.of_server);
                 let response = Response {
                     status: fetched.status,
@@ -536,7 +518,19 @@ impl Task {
                 };
                 self.handle(Event::Response(response)).await;
             }
-            Err(reason) => self.handle(Event::Failed(reason)).await,
+            Landing::Fetched(Err(reason)) => self.handle(Event::Failed(reason)).await,
+            Landing::Renewed(Some(renewed)) => {
+                if let Some(reason) = renewed.unsaved.clone() {
+                    self.lock().await;
+                    self.unsaved = Some(reason);
+                    self.save_later();
+                }
+                self.handle(Event::Renewed(renewed)).await;
+            }
+            Landing::Renewed(None) => {
+                let action = self.load().await;
+                self.carry_out(action).await;
+            }
         }
     }
 
@@ -553,7 +547,7 @@ impl Task {
                     Ok(proof) => {
                         let reach = self.machine.reach();
                         let fetching = self.fetcher.fetch(request, proof, reach);
-                        self.flight = Some(Box::pin(fetching));
+                        self.flight = Some(Box::pin(async { Landing::Fetched(fetching.await) }));
                         break;
                     }
                     Err(error) => self.machine.handle(now(), Event::Unable(error)),
@@ -576,12 +570,12 @@ impl Task {
                     let event = assertion::read(self.settings.assertion_file.clone()).await;
                     self.machine.handle(now(), event)
                 }
-                Action::Load => match self.load().await {
-                    Ok(stored) => {
-                        let stored = stored.map(Box::new);
-                        self.machine.handle(now(), Event::Loaded(stored))
+                Action::Load => match self.renewing() {
+                    Some(renewing) => {
+                        self.flight = Some(renewing);
+                        break;
                     }
-                    Err(reason) => self.machine.handle(now(), Event::Failed(reason)),
+                    None => self.load().await,
                 },
                 Action::Done(outcome) => {
                     self.done(outcome).await;
@@ -589,20 +583,6 @@ impl Task {
                 }
             };
         }
-    }
-
-    /// Loads the credential under the lock, before its refresh token is used.
-    async fn load(&mut self) -> Result<Option<Credential>, String> {
-        if !self.lock().await {
-            return Err("it cannot be locked, and another process may be using it".to_owned());
-        }
-        if self.unsaved.is_some() {
-            // The stored one is older than ours.
-            self.save().await;
-            return Ok(self.machine.credential().cloned());
-        }
-        let loaded = self.store.load().await;
-        loaded.map_err(|error| format!("cannot load it: {error}"))
     }
 
     /// Hands the page to the caller. Returns `false` if the caller has stopped waiting.
@@ -623,39 +603,11 @@ impl Task {
         opening.is_some_and(|opening| opening.send(Ok(Some(opened))).is_ok())
     }
 
-    /// Saves the credential. One that cannot be saved is used all the same: the former one may be void already.
-    async fn save(&mut self) {
-        let Some(credential) = self.machine.credential().cloned() else {
-            return;
-        };
-        self.lock().await;
-        for attempt in 1..=SAVES {
-            match self.store.save(credential.clone()).await {
-                Ok(()) => {
-                    self.unsaved = None;
-                    self.save_again = None;
-                    return;
-                }
-                Err(error) => {
-                    tracing::error!(target: "switchboard::auth", server = self.name(), %error, attempt, "Cannot save the sign-in.");
-                    self.unsaved = Some(error.to_string());
-                }
-            }
-            sleep(SAVE_DELAY * attempt).await;
-        }
-        let delay = self.save_again.map_or(RETRY, |(_, delay)| delay);
-        self.save_again = Some((Instant::now() + delay, (delay * 2).min(RETRY_MAX)));
-    }
-
     /// The work of the machine has ended.
     async fn done(&mut self, outcome: Outcome<()>) {
         self.unlock();
         if std::mem::take(&mut self.is_renewing) {
-            self.outage = outcome
-                .as_ref()
-                .err()
-                .filter(|error| error.is_temporary())
-                .cloned();
+            self.failure = outcome.as_ref().err().cloned();
             self.retry = match (&outcome, self.retry) {
                 (Ok(()), _) => None,
                 (Err(Error::TooManyStepUps { .. } | Error::StillRefused), retry) => retry,
@@ -672,7 +624,7 @@ impl Task {
         }
         if outcome.is_ok() {
             self.retry = None;
-            self.outage = None;
+            self.failure = None;
             self.renews_next = false;
         }
         if !self.renews_next {
@@ -731,7 +683,7 @@ impl Task {
             renewable_until: expires.filter(|_| self.can_renew()),
             is_unproven: self.machine.is_unproven(),
             is_loading: false,
-            outage: self.outage.clone(),
+            outage: self.failure.clone().filter(Error::is_temporary),
         };
         self.view.send_if_modified(|view| {
             let is_new = *view != new;
@@ -762,7 +714,7 @@ fn told(error: &Error) -> String {
     format!("{error}{}: {}.", said.unwrap_or_default(), error.hint())
 }
 
-async fn flown(flight: &mut Option<Flight>) -> Result<Fetched, String> {
+async fn flown(flight: &mut Option<Flight>) -> Landing {
     match flight {
         Some(flight) => flight.await,
         None => std::future::pending().await,

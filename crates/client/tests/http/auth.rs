@@ -37,11 +37,11 @@ pub(crate) struct Book {
     issued: u64,
     /// The tokens that are accepted.
     valid: BTreeSet<String>,
-    refresh: BTreeSet<String>,
+    pub(crate) refresh: BTreeSet<String>,
     used: BTreeSet<String>,
     /// Refresh tokens that were used twice.
     pub(crate) reused: Vec<String>,
-    renewals: u32,
+    pub(crate) renewals: u32,
     /// Requests with a token that is not accepted.
     refused: u32,
     revoked: Vec<String>,
@@ -55,7 +55,9 @@ pub(crate) struct Book {
     /// The metadata of the server is not sent yet.
     is_held: bool,
     /// The token endpoint has a fault.
-    is_down: bool,
+    pub(crate) is_down: bool,
+    /// The token endpoint does its work, and answers later.
+    pub(crate) holds_tokens: bool,
     /// The nonce that proofs have to contain.
     pub(crate) nonce: Option<&'static str>,
     /// The proofs so far, if tokens have to be bound to a key.
@@ -198,11 +200,17 @@ async fn answer(incoming: Incoming, base: String, book: Arc<Mutex<Book>>) {
         "/token" if book.lock().is_down => (503, String::new(), json!({ "error": "overloaded" })),
         "/token" => {
             let url = format!("{base}/token");
-            let mut book = book.lock();
-            match proof::check(&incoming, &url, "", "", &mut book) {
-                Some(demand) => (400, demand, json!({ "error": "use_dpop_nonce" })),
-                None => token(&parameters(&incoming.body), &mut book),
+            let answer = {
+                let mut book = book.lock();
+                match proof::check(&incoming, &url, "", "", &mut book) {
+                    Some(demand) => (400, demand, json!({ "error": "use_dpop_nonce" })),
+                    None => token(&parameters(&incoming.body), &mut book),
+                }
+            };
+            while book.lock().holds_tokens {
+                tokio::time::sleep(Duration::from_millis(5)).await;
             }
+            answer
         }
         _ => (404, String::new(), json!({})),
     };
@@ -353,14 +361,14 @@ async fn expired_token_is_renewed_before_the_request() {
 
 /// A store of several processes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Shared(Arc<SharedStore>);
+pub(crate) struct Shared(pub(crate) Arc<SharedStore>);
 
 #[derive(Debug, Default)]
-struct SharedStore {
-    credential: Mutex<Option<Credential>>,
-    lock: Arc<tokio::sync::Mutex<()>>,
+pub(crate) struct SharedStore {
+    pub(crate) credential: Mutex<Option<Credential>>,
+    pub(crate) lock: Arc<tokio::sync::Mutex<()>>,
     /// Nothing can be saved.
-    is_full: AtomicBool,
+    pub(crate) is_full: AtomicBool,
 }
 
 impl Store for Shared {

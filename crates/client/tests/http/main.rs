@@ -14,6 +14,7 @@ mod contract;
 mod headers;
 mod legacy;
 mod proof;
+mod renewals;
 mod requests;
 mod server;
 mod sse;
