@@ -28,6 +28,7 @@ use crate::{
     handle::State,
     instance::{Instance, Marker, Token},
     launch::{Ladder, Launch, What},
+    own::own_program,
     process::Identity,
     records,
     report::Step,
@@ -257,18 +258,6 @@ const CONTAINER_LEFTOVERS: Duration = Duration::from_secs(5);
 const LEFTOVERS_TERM: Duration = Duration::from_secs(2);
 
 type Pipes = (pipe::Sender, pipe::Receiver, pipe::Receiver);
-
-/// This program, even if its file has been replaced since.
-#[cfg(target_os = "linux")]
-#[expect(clippy::unnecessary_wraps, reason = "elsewhere it may fail")]
-fn own_program() -> io::Result<PathBuf> {
-    Ok("/proc/self/exe".into())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn own_program() -> io::Result<PathBuf> {
-    std::env::current_exe()
-}
 
 fn send_pipes(control: &StdUnixStream, pipes: &[OwnedFd; 3]) -> io::Result<()> {
     let fds = pipes.each_ref().map(AsFd::as_fd);

@@ -28,10 +28,12 @@ use rustix::{
 use crate::{
     container::{ENGINE_TIME, Named},
     control::{Lines, Order, Report},
+    own::detach,
     process::{Held, Stat, all, descendants, timespec},
     records::{self, Record},
 };
 
+pub(crate) use self::signals::close_inherited;
 use self::{
     rungs::{Action, Event, Rungs},
     signals::Children,
@@ -47,8 +49,8 @@ pub const GUARD_ARGUMENT: &str = "__guard";
 pub fn guard_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // The name of the server is only there to be seen in the process list.
     drop(args);
-    signals::close_inherited();
-    let guard = match start::prepare() {
+    let detached = detach(c"switchboard-grd").map_err(start::NotStarted::from);
+    let guard = match detached.and_then(|()| start::prepare()) {
         Ok(guard) => guard,
         Err(start::NotStarted::ByHand) => {
             let _ = writeln!(

@@ -1,7 +1,7 @@
 //! Starts, contains and ends process trees and containers, so that nothing is left behind when the server,
 //! its guard or the gateway dies.
 //!
-//! Every server has a guard: this program, run again with [`GUARD_ARGUMENT`]. The guard starts the server,
+//! Every server has a guard: this program ([`own_program`]), run again with [`GUARD_ARGUMENT`]. The guard starts the server,
 //! ends it when the gateway says so, and ends it by itself when the gateway has died.
 //!
 //! | who dies | what happens |
@@ -56,6 +56,7 @@ mod instance;
 mod launch;
 mod lineage;
 mod orphans;
+mod own;
 mod process;
 mod program;
 mod records;
@@ -73,6 +74,7 @@ pub use handle::{Contained, Handle, Tree};
 pub use instance::{Instance, InvalidInstance, MARKER};
 pub use launch::{Ladder, Launch};
 pub use lineage::{Lineage, Process};
+pub use own::{detach, own_program};
 pub use process::Ticks;
 pub use program::find_program;
 pub use report::{Ended, Rung, Step};

@@ -1,7 +1,8 @@
 //! Distinguishes the processes of servers from all others, so that the gateway can check its peers.
 //!
-//! A process belongs to a server if it descends from this process, which starts nothing but guards and adopts
-//! the orphans of a dead guard, or if it or an ancestor was started with this instance's marker.
+//! A process belongs to a server if it descends from this process, which starts nothing but guards and
+//! helpers that have no reason to connect to it, and adopts the orphans of a dead guard, or if it or an ancestor was
+//! started with this instance's marker.
 
 use std::{
     collections::HashMap,

@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use switchboard_admin::{admin::Admin, api};
 use switchboard_base::{audit::Audit, caller::Principal, events::Events, view::Endpoint};
 use switchboard_config::{Config, ConfigError, Environment, Home};
-use switchboard_contain::{Containment, Instance, Sweep};
+use switchboard_contain::{Containment, Instance, Sweep, own_program};
 use switchboard_core::{
     core::Core, finder::Finder, search_feedback::SearchFeedback, tokens::LiveTokens, trust_requests,
 };
@@ -50,7 +50,7 @@ pub enum StartError {
 
 impl Gateway {
     /// Starts the gateway: reads the stored state, and leaves everything slow to background tasks. Servers
-    /// receive a part of `environment`. `guard` is the program that guards servers; `None` for the current
+    /// receive a part of `environment`. `program` guards servers and renews tokens; `None` for the current
     /// program.
     ///
     /// # Panics
@@ -60,14 +60,16 @@ impl Gateway {
         home: Arc<Home>,
         config: Config,
         environment: Environment,
-        guard: Option<PathBuf>,
+        program: Option<PathBuf>,
     ) -> Result<Arc<Self>, StartError> {
+        let program = program.map_or_else(own_program, Ok);
+        let program = program.map_err(StartError::Containment)?;
         if let Err(error) = switchboard_contain::become_subreaper() {
             tracing::warn!(%error, "Cannot adopt processes that servers leave behind.");
         }
         let instance = instance(&home).ok_or(StartError::Random)?;
         let logs = Arc::new(Logs::new(Arc::clone(&home)));
-        let containment = containment(&home, instance.clone(), guard, &logs)?;
+        let containment = containment(&home, instance.clone(), program.clone(), &logs)?;
         if !environment.dropped().is_empty() {
             tracing::warn!(
                 entries = ?environment.dropped(),
@@ -95,7 +97,7 @@ impl Gateway {
             feedback,
         );
         let deps = Arc::new(Deps {
-            sign_ins: SignIns::new(&home, &environment),
+            sign_ins: SignIns::new(&home, &environment, program),
             environment: Arc::new(environment),
             containment,
             logs,
@@ -224,14 +226,11 @@ impl Gateway {
 fn containment(
     home: &Home,
     instance: Instance,
-    guard: Option<PathBuf>,
+    program: PathBuf,
     logs: &Arc<Logs>,
 ) -> Result<Containment, StartError> {
-    let mut containment =
-        Containment::new(home.groups(), instance).map_err(StartError::Containment)?;
-    if let Some(guard) = guard {
-        containment = containment.guard_program(guard);
-    }
+    let containment = Containment::new(home.groups(), instance).map_err(StartError::Containment)?;
+    let containment = containment.guard_program(program);
     let logs = Arc::clone(logs);
     Ok(containment.on_step(move |server, step| launch::note_step(&logs, server, step)))
 }

@@ -13,3 +13,4 @@ pub use switchboard_inbound::{
     doors::{Doors, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE},
     ports::Ports,
 };
+pub use switchboard_outbound::sign_in::{RENEWAL_ARGUMENT, renewal_main};

@@ -5,3 +5,5 @@ pub mod log;
 pub mod runtime;
 pub mod serve;
 pub mod stdio;
+
+pub use switchboard_gateway::{RENEWAL_ARGUMENT, renewal_main};

@@ -4,9 +4,11 @@
 //! in the vault, where a command that signs in while no gateway runs finds it as well.
 
 mod credential;
+mod renewal;
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -35,6 +37,7 @@ use tokio::{
 };
 
 use self::credential::Kept;
+pub use self::renewal::{RENEWAL_ARGUMENT, renewal_main};
 
 /// The name of the program that authorization servers show to users.
 const CLIENT_NAME: &str = "Switchboard";
@@ -46,6 +49,8 @@ const CALLBACKS: usize = 4;
 #[derive(Debug)]
 pub struct SignIns {
     vault: Arc<Vault>,
+    /// The program that renews tokens.
+    program: PathBuf,
     known: Mutex<BTreeMap<Arc<str>, Known>>,
     /// The last attempt of a user, for each server.
     attempts: Mutex<BTreeMap<Arc<str>, Attempt>>,
@@ -238,13 +243,14 @@ impl Known {
 }
 
 impl SignIns {
-    /// The sign-ins of a home.
-    pub fn new(home: &Home, environment: &Environment) -> Self {
+    /// The sign-ins of a home. `program` calls [`renewal_main`]; one that does not has tokens renewed in this process.
+    pub fn new(home: &Home, environment: &Environment, program: PathBuf) -> Self {
         let variable = environment.get(KEY_VARIABLE);
         let variable = variable.map(|value| value.to_string_lossy().into_owned());
         let key = KeySource::choose(variable, home.vault_key());
         Self {
             vault: Arc::new(Vault::new(home.vault(), key)),
+            program,
             known: Mutex::default(),
             attempts: Mutex::default(),
         }
@@ -260,7 +266,7 @@ impl SignIns {
         if let Some(known) = known.get(name).filter(|known| known.entry == entry) {
             return Ok(known.oauth.clone());
         }
-        let store = Kept::new(Arc::clone(&self.vault), name);
+        let store = Kept::new(Arc::clone(&self.vault), name, Some(self.program.clone()));
         let oauth = OAuth::start(&entry.url, settings(&entry), store)?;
         let new = Known {
             entry,

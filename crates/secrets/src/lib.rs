@@ -69,6 +69,11 @@ impl Vault {
         }
     }
 
+    /// The directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// The place of the key.
     pub fn source(&self) -> &KeySource {
         &self.source

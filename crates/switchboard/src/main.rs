@@ -2,15 +2,17 @@
 
 mod cli;
 
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
 fn main() -> ExitCode {
-    // A guard is this same program run again. It must start its work before anything else happens.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|arg| arg == switchboard_contain::GUARD_ARGUMENT)
-    {
-        return switchboard_contain::guard_main(std::env::args_os());
+    // A guard, or a process that renews tokens, is this same program run again. It must start its work before anything else
+    // happens.
+    let first = env::args_os().nth(1);
+    match first.as_deref().and_then(|first| first.to_str()) {
+        Some(switchboard_contain::GUARD_ARGUMENT) => {
+            switchboard_contain::guard_main(env::args_os())
+        }
+        Some(switchboard_host::RENEWAL_ARGUMENT) => switchboard_host::renewal_main(),
+        _ => cli::main(),
     }
-    cli::main()
 }

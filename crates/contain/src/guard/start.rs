@@ -1,5 +1,4 @@
-//! The start of a guard: it detaches from the terminal, receives the server's pipes and the commission, and
-//! starts the server.
+//! The start of a guard: it receives the server's pipes and the commission, and starts the server.
 
 use std::{
     fs::{self, File},
@@ -13,7 +12,7 @@ use rustix::{
     fd::{AsFd, OwnedFd},
     io::{Errno, fcntl_dupfd_cloexec},
     net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg},
-    process::{Pid, getpid, setsid},
+    process::{Pid, getpid},
     stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin},
 };
 
@@ -54,13 +53,8 @@ impl From<Errno> for NotStarted {
 
 /// Becomes a guard, and starts the server.
 pub(super) fn prepare() -> Result<Guard, NotStarted> {
-    // Fails only for the leader of a process group, which a guard started by a gateway is not.
-    let _ = setsid();
-    // The guard must not keep a file system busy, nor find files in the directory of a client.
-    rustix::process::chdir("/")?;
     let children = Children::watch()?;
     become_subreaper()?;
-    name_this_process();
     let null = File::options().read(true).write(true).open("/dev/null")?;
     let mut control = UnixStream::from(fcntl_dupfd_cloexec(stdin(), 3)?);
     let pipes = receive_pipes(&control)?;
@@ -124,12 +118,6 @@ pub(super) fn prepare() -> Result<Guard, NotStarted> {
         guard.report(&Report::Unrecorded(error.to_string()));
     }
     Ok(guard)
-}
-
-/// The process was started as `exe`, which is meaningless in a process list.
-fn name_this_process() {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::thread::set_name(c"switchboard-grd");
 }
 
 struct Pipes {

@@ -1,13 +1,15 @@
 //! Credentials in the vault.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{future::ready, io, path::PathBuf, sync::Arc, time::Duration};
 
 use switchboard_base::scrub;
-use switchboard_client::auth::{Credential, Lock, Store, Stored};
+use switchboard_client::auth::{Credential, Lock, Renewal, Renewing, Store, Stored};
 use switchboard_redact::Secret;
 use switchboard_secrets::{Error, Vault};
 use switchboard_wire::with_hint;
 use tokio::task::spawn_blocking;
+
+use super::renewal::delegate;
 
 /// The time limit for another process to release a credential. The caller has its own.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -16,13 +18,16 @@ const PATIENCE: Duration = Duration::from_mins(2);
 pub(super) struct Kept {
     vault: Arc<Vault>,
     server: Arc<str>,
+    /// The program that renews the tokens. `None`: this process does.
+    program: Option<PathBuf>,
 }
 
 impl Kept {
-    pub(super) fn new(vault: Arc<Vault>, server: &Arc<str>) -> Self {
+    pub(super) fn new(vault: Arc<Vault>, server: &Arc<str>, program: Option<PathBuf>) -> Self {
         Self {
             vault,
             server: Arc::clone(server),
+            program,
         }
     }
 
@@ -65,6 +70,21 @@ impl Store for Kept {
             let lock = vault.lock(&name_of(server), PATIENCE);
             let lock = lock.map_err(|error| failed(&error))?;
             Ok(Box::new(lock) as Lock)
+        })
+    }
+
+    fn renew(&self, renewal: Renewal) -> Renewing {
+        let Some(program) = self.program.clone() else {
+            return Box::pin(ready(None));
+        };
+        let (vault, server) = (Arc::clone(&self.vault), Arc::clone(&self.server));
+        Box::pin(async move {
+            let renewed = delegate(program, vault, Arc::clone(&server), renewal).await?;
+            if let Some(credential) = renewed.credential.clone() {
+                // Ends normally, unless the gateway ends.
+                let _ = spawn_blocking(move || register(&server, &credential)).await;
+            }
+            Some(renewed)
         })
     }
 }
