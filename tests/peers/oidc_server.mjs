@@ -7,6 +7,7 @@
 // where it listens, and /book counts what the authorization server saw.
 
 import { createServer } from "node:http";
+import { setTimeout } from "node:timers/promises";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import express from "express";
@@ -15,7 +16,8 @@ import { z } from "zod";
 
 const lifetime = Number(process.argv[2] ?? 3600);
 const grants = new Set();
-const book = { isDown: false, refusesAll: false, codes: 0, refreshes: 0, reused: 0, revoked: 0, refused: 0, errors: [], tokens: [] };
+const issued = new Set();
+const book = { isDown: false, isSlow: false, holdsTokens: false, refusesAll: false, pending: 0, codes: 0, refreshes: 0, reused: 0, revoked: 0, refused: 0, errors: [], tokens: [] };
 
 const app = express();
 const http = createServer(app);
@@ -55,6 +57,7 @@ provider.on("grant.success", (context) => {
     book.codes += Number(type === "authorization_code");
     book.refreshes += Number(type === "refresh_token");
     book.tokens.push(context.body.access_token, context.body.refresh_token);
+    issued.add(context.body.access_token);
 });
 provider.on("grant.error", (_, error) => {
     book.errors.push(error.error_detail ?? error.message);
@@ -67,6 +70,11 @@ provider.on("server_error", (_, error) => console.error(error));
 
 app.post("/revoke-all", async (_, response) => {
     await Promise.all([...grants].map((id) => provider.Grant.adapter.destroy(id)));
+    response.json({});
+});
+app.post("/expire", async (_, response) => {
+    for (const token of issued) await (await provider.AccessToken.find(token))?.destroy();
+    issued.clear();
     response.json({});
 });
 app.post("/toggle/:fault", ({ params }, response) => {
@@ -98,7 +106,24 @@ app.post("/consent/:uid", express.urlencoded({ extended: false }), async (reques
     const result = { login: { accountId }, consent: { grantId: saved } };
     return provider.interactionFinished(request, response, result);
 });
-app.use("/oidc/token", (_, response, next) => (book.isDown ? response.status(503).end() : next()));
+app.use("/oidc/token", (_, response, next) => {
+    if (book.isDown) return response.status(503).end();
+    const end = response.end.bind(response);
+    // By now the tokens are issued, and the refresh token is used.
+    response.end = (...body) => {
+        book.pending += 1;
+        answered().then(() => {
+            book.pending -= 1;
+            end(...body);
+        });
+        return response;
+    };
+    next();
+});
+async function answered() {
+    if (book.isSlow) await setTimeout(Math.random() * 300);
+    while (book.holdsTokens) await setTimeout(5);
+}
 app.use("/oidc", provider.callback());
 
 app.get("/.well-known/oauth-protected-resource/mcp", (_, response) =>

@@ -163,6 +163,7 @@ mod tests {
             "crash nonsense",
             "crash memory --kills",
             "crash memory --kills none",
+            "crash memory --expiries 1",
             "fuzz --nonsense",
             "fuzz nonsense",
             "fuzz --seconds",

@@ -110,7 +110,12 @@ impl Home {
 
     /// Starts the gateway, and returns when it is ready.
     pub fn serve(&self) -> Serve<'_> {
-        Serve::start(self)
+        self.serve_with(self.command(&[]))
+    }
+
+    /// Starts the gateway with this command, which has no arguments of its own yet.
+    pub fn serve_with(&self, command: Command) -> Serve<'_> {
+        Serve::start(self, command)
     }
 
     /// All live processes that a gateway of this home has started.
@@ -161,14 +166,14 @@ pub struct Serve<'a> {
 }
 
 impl<'a> Serve<'a> {
-    fn start(home: &'a Home) -> Self {
+    fn start(home: &'a Home, mut command: Command) -> Self {
         let errors = fs::OpenOptions::new()
             .create(true)
             .append(true)
             .open(home.path("stderr"))
             .unwrap();
-        let mut child = home
-            .command(&["serve", "--listen", "127.0.0.1:0", "--log-level", "debug"])
+        let mut child = command
+            .args(["serve", "--listen", "127.0.0.1:0", "--log-level", "debug"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(errors)

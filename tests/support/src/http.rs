@@ -57,7 +57,11 @@ impl Http {
 
     /// Another connection with the same token.
     pub fn again(&self) -> Self {
-        Self::connect(self.address, &self.token)
+        self.try_again().unwrap()
+    }
+
+    pub fn try_again(&self) -> io::Result<Self> {
+        Self::try_connect(self.address, &self.token)
     }
 
     /// The connection itself.

@@ -21,6 +21,7 @@
 pub mod left_out;
 pub mod tools;
 
+mod dice;
 mod growth;
 #[cfg(target_os = "linux")]
 mod home;
@@ -37,6 +38,7 @@ mod programs;
 pub mod provider;
 mod waiting;
 
+pub use dice::Dice;
 pub use growth::assert_linear;
 #[cfg(target_os = "linux")]
 pub use home::{Home, Serve, eager, server, with};

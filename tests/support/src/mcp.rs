@@ -39,13 +39,13 @@ impl Client {
         let answer = http.answer()?;
         let session = answer.header("mcp-session-id").map(str::to_owned);
         let session = session.ok_or_else(|| io::Error::other(answer.text()))?;
-        let mut client = Self {
+        let client = Self {
             http,
             session,
             path: path.to_owned(),
             next_id: 1,
         };
-        client.tell("notifications/initialized", json!({}));
+        client.try_tell("notifications/initialized", json!({}))?;
         Ok(client)
     }
 
@@ -90,6 +90,14 @@ impl Client {
         outcome(&self.request("tools/call", params))
     }
 
+    /// Calls a tool of a gateway that may be killed meanwhile.
+    pub fn try_call(&mut self, tool: &str, arguments: Value) -> io::Result<Outcome> {
+        self.next_id += 1;
+        let params = json!({ "name": tool, "arguments": arguments });
+        self.send(&json!(self.next_id), "tools/call", params)?;
+        Ok(outcome(&self.http.answer()?.json()))
+    }
+
     /// The names of all tools.
     pub fn tools(&mut self) -> Vec<String> {
         let mut names = Vec::new();
@@ -113,11 +121,17 @@ impl Client {
 
     /// Sends a notification over its own connection: the session's may be waiting for a response.
     pub fn tell(&mut self, method: &str, params: Value) {
+        self.try_tell(method, params).unwrap();
+    }
+
+    fn try_tell(&self, method: &str, params: Value) -> io::Result<()> {
         let body = json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string();
         let headers = [("Mcp-Session-Id", &*self.session)];
-        let mut http = self.http.again();
-        let answer = http.ask("POST", &self.path, &headers, body.as_bytes());
+        let mut http = self.http.try_again()?;
+        http.send("POST", &self.path, &headers, body.as_bytes())?;
+        let answer = http.answer()?;
         assert_eq!(answer.status, 202, "{}", answer.text());
+        Ok(())
     }
 
     /// Ends the session.

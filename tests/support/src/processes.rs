@@ -84,6 +84,31 @@ fn person(pid: i32) -> Person {
     }
 }
 
+/// The processes with an open file whose path begins like this.
+pub fn with_file(beginning: &str) -> Vec<Person> {
+    let has_file = |pid: &i32| {
+        let files = files(*pid);
+        files.iter().any(|file| file.starts_with(beginning))
+    };
+    all().filter(has_file).map(person).collect()
+}
+
+/// The session of a process, by the process that leads it.
+pub fn session(pid: i32) -> i32 {
+    stat(pid).unwrap()[3].parse().unwrap()
+}
+
+/// The open files of a process, as the system names them; none if it has ended.
+pub fn files(pid: i32) -> Vec<String> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd"));
+    let links = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| fs::read_link(entry.path()).ok());
+    links.map(|link| link.display().to_string()).collect()
+}
+
 /// The environment with which the process was started.
 pub fn environment(pid: i32) -> BTreeMap<String, String> {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap();

@@ -62,7 +62,18 @@ impl Provider {
         assert_eq!(self.ask("POST", "/revoke-all").status, 200);
     }
 
-    /// Begins or ends a fault: the token endpoint fails (`isDown`), or the server refuses all tokens (`refusesAll`).
+    /// Lets all access tokens expire.
+    pub fn expire(&self) {
+        assert_eq!(self.ask("POST", "/expire").status, 200);
+    }
+
+    /// The number of token requests that were carried out and not answered yet.
+    pub fn pending(&self) -> u64 {
+        self.book()["pending"].as_u64().unwrap()
+    }
+
+    /// Begins or ends a fault: the token endpoint fails (`isDown`), answers late (`isSlow`) or not until the fault has ended
+    /// (`holdsTokens`), or the server refuses all tokens (`refusesAll`).
     pub fn toggle(&self, fault: &str) {
         assert_eq!(self.ask("POST", &format!("/toggle/{fault}")).status, 200);
     }

@@ -19,5 +19,6 @@ mod apps;
 mod clients;
 mod left_out;
 mod login;
+mod renewals;
 mod servers;
 mod tours;

@@ -8,7 +8,7 @@ mod work;
 use std::{env, thread, time::Duration};
 
 use serde_json::{Value, json};
-use switchboard_test_support::{Home, pipe::Pipe, processes, until};
+use switchboard_test_support::{Dice, Home, pipe::Pipe, processes, until};
 
 use self::{
     ledger::{Ledger, Snapshot},
@@ -136,24 +136,4 @@ fn call(pipe: &mut Pipe, tool: &str, arguments: Value) -> Value {
     let is_fine = answer.get("error").is_none() && answer["result"]["isError"] != true;
     assert!(is_fine, "{tool}: {answer}");
     answer["result"]["structuredContent"].take()
-}
-
-/// Pseudo-random numbers, equal for equal seeds.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.roll() % end
-    }
-
-    fn pick(&mut self, length: usize) -> usize {
-        usize::try_from(self.below(length as u64)).unwrap()
-    }
 }
