@@ -38,7 +38,7 @@ pub struct Settings {
 }
 
 /// The identity provider of an enterprise, which vouches for a user (enterprise-managed authorization).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct IdentityProvider {
     /// The address that exchanges tokens. The user has chosen it, so that it may be in a private network.
     pub token_url: String,

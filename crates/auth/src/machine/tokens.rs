@@ -28,7 +28,7 @@ impl Machine {
         let request = form::post(&credential.token_endpoint, &credential.client, parameters);
         let mut request = request.ok_or_else(|| Error::NoEndpoint {
             issuer: credential.issuer.clone(),
-            endpoint: "token endpoint",
+            endpoint: "token endpoint".into(),
         })?;
         let nonce = self.nonce.as_deref();
         let proof = |key: &ProofKey| Box::new(key.proof("POST", &request.url, now, None, nonce));

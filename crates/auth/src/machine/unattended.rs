@@ -76,7 +76,7 @@ impl Machine {
         let is_safe = |url: &Url| Reach::Local.permits(url);
         let no_endpoint = || Error::NoEndpoint {
             issuer: provider.token_url.clone(),
-            endpoint: "token endpoint",
+            endpoint: "token endpoint".into(),
         };
         let url = url.filter(is_safe).ok_or_else(no_endpoint)?;
         let client = Client {

@@ -33,6 +33,10 @@ use crate::{
 
 /// The knowledge of the authorization server.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fault that a test switches on"
+)]
 pub(crate) struct Book {
     issued: u64,
     /// The tokens that are accepted.

@@ -48,7 +48,7 @@ pub(super) fn deps(home: &Path, config: Config, servers: FakeServers, store: Sto
     let environment = Environment::new(Vec::<(OsString, OsString)>::new(), None);
     let containment = Containment::new(home.groups(), "test".parse().unwrap());
     Arc::new(Deps {
-        sign_ins: SignIns::new(&home, &environment),
+        sign_ins: SignIns::new(&home, &environment, "test".into()),
         environment: Arc::new(environment),
         containment: containment.unwrap(),
         fake_servers: Some(servers),
