@@ -39,6 +39,8 @@ pub(crate) enum Value<'a> {
     Flag(bool),
     Number(u32),
     Text(&'a str),
+    /// It is never shown.
+    Secret(&'a str),
     List(&'a [String]),
     /// Values may be secrets.
     Map(&'a BTreeMap<String, String>),
@@ -49,11 +51,15 @@ impl<'a> Value<'a> {
         text.map_or(Self::Absent, Self::Text)
     }
 
+    fn secret(text: Option<&'a str>) -> Self {
+        text.map_or(Self::Absent, Self::Secret)
+    }
+
     /// Tests if leaving the field out would mean the same.
     fn is_default(self) -> bool {
         match self {
             Self::Absent | Self::Flag(false) => true,
-            Self::Flag(true) | Self::Number(_) | Self::Text(_) => false,
+            Self::Flag(true) | Self::Number(_) | Self::Text(_) | Self::Secret(_) => false,
             Self::List(list) => list.is_empty(),
             Self::Map(map) => map.is_empty(),
         }
@@ -178,8 +184,8 @@ fn of_oauth(oauth: &OAuth) -> Vec<(&'static str, Value<'_>)> {
     };
     vec![
         ("clientId", Value::optional(client_id.as_deref())),
-        ("clientSecret", Value::optional(client_secret.as_deref())),
-        ("privateKey", Value::optional(private_key.as_deref())),
+        ("clientSecret", Value::secret(client_secret.as_deref())),
+        ("privateKey", Value::secret(private_key.as_deref())),
         ("keyId", Value::optional(key_id.as_deref())),
         ("issuer", Value::optional(issuer.as_deref())),
         (
@@ -218,7 +224,11 @@ fn of_oauth(oauth: &OAuth) -> Vec<(&'static str, Value<'_>)> {
         ("idpClientId", provider(|it| Some(&it.client_id))),
         (
             "idpClientSecret",
-            provider(|it| it.client_secret.as_deref()),
+            Value::secret(
+                identity_provider
+                    .as_ref()
+                    .and_then(|it| it.client_secret.as_deref()),
+            ),
         ),
         ("idTokenFile", provider(|it| Some(&it.id_token_file))),
     ]
@@ -232,7 +242,11 @@ pub(crate) fn words<'a>(fields: &[Field<'a>]) -> Vec<&'a str> {
         match field.value {
             Value::Text(word) => words.push(word),
             Value::List(list) => words.extend(list.iter().map(String::as_str)),
-            Value::Absent | Value::Flag(_) | Value::Number(_) | Value::Map(_) => {}
+            Value::Absent
+            | Value::Flag(_)
+            | Value::Number(_)
+            | Value::Secret(_)
+            | Value::Map(_) => {}
         }
     }
     words
@@ -326,7 +340,7 @@ mod tests {
             "oauth": {
                 "clientId": "c", "clientSecret": "d", "issuer": "https://e", "clientMetadataUrl": "https://f",
                 "redirectUri": "http://127.0.0.1/", "scopes": ["g"], "resource": "h",
-                "grant": "authorization_code", "metadataUrl": "https://i",
+                "grant": "authorization_code", "metadataUrl": "https://i", "assumePkce": false,
                 "authorizationParameters": { "j": "k" },
             },
         })

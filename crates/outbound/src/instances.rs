@@ -198,7 +198,9 @@ impl<T: InUse + Clone> Instances<T> {
         while !self.has_room(rank, most, &leaving) {
             leaving.push(self.next_to_leave(rank, &leaving).ok_or(Full)?);
         }
-        let replaced = self.ending.iter().filter(|ending| ending.is_replaced);
+        // Callers of a lower rank must not use up the room of others.
+        let replaced = self.ending.iter();
+        let replaced = replaced.filter(|ending| ending.is_replaced && ending.entry.rank >= rank);
         if !leaving.is_empty() && replaced.count() >= REPLACED_MAX {
             return Err(Full);
         }

@@ -58,9 +58,10 @@ pub fn waiting(name: &str, server: &Server, deps: &Deps) -> Option<Start> {
     shown_start(server, file.as_deref())
 }
 
-/// Tests if a server is held, or will be if its command resolves to another file.
+/// Tests if a server is held, or will be if its command resolves to another file. With a malformed reference, it cannot
+/// start, and there is nothing to approve yet.
 pub fn may_wait(server: &Server) -> bool {
-    server.hold || server.approved_file.is_some()
+    server.malformed.is_none() && (server.hold || server.approved_file.is_some())
 }
 
 /// The start of a server whose command resolves to this file.
@@ -105,7 +106,7 @@ fn shown_start(server: &Server, file: Option<&Path>) -> Option<Start> {
 fn shown(field: &Field<'_>) -> Value {
     let map = match field.value {
         identity::Value::Map(map) => map,
-        identity::Value::Text(secret) if field.key == "clientSecret" => {
+        identity::Value::Secret(secret) => {
             let is_reference = secret.starts_with("${") && secret.ends_with('}');
             return if is_reference { secret } else { REDACTED }.into();
         }
@@ -186,6 +187,33 @@ mod tests {
             let shown = shown_start(&config.servers["a"], None).unwrap();
             assert_eq!(shown.settings["clientId"], "x");
             assert_eq!(shown.settings["clientSecret"], expected);
+        }
+        let entry = json!({ "mcpServers": { "a": {
+            "url": "https://h/mcp",
+            "hold": true,
+            "oauth": {
+                "clientId": "x",
+                "privateKey": "hunter2",
+                "identityProvider": {
+                    "tokenUrl": "https://i/token",
+                    "clientId": "y",
+                    "clientSecret": "hunter3",
+                    "idTokenFile": "/t",
+                },
+            },
+        } } });
+        let config = switchboard_config::parse(&entry.to_string(), "x").unwrap();
+        let shown = shown_start(&config.servers["a"], None).unwrap();
+        assert_eq!(shown.settings["privateKey"], REDACTED);
+        assert_eq!(shown.settings["idpClientSecret"], REDACTED);
+    }
+
+    #[test]
+    fn malformed_entry_has_no_start_to_approve() {
+        let entry = |text: &str| json!({ "mcpServers": { "a": { "command": "x", "args": [text], "hold": true } } });
+        for (text, is_malformed) in [("${projct}", true), ("y", false)] {
+            let config = switchboard_config::parse(&entry(text).to_string(), "x").unwrap();
+            assert_eq!(may_wait(&config.servers["a"]), !is_malformed);
         }
     }
 

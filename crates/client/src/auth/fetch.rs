@@ -31,11 +31,17 @@ const LIMIT: usize = 1024 * 1024;
 pub(super) struct Fetcher {
     /// The host of the server, which its user has chosen.
     host: String,
-    /// The host of the identity provider, if the user has chosen one.
-    provider: Option<String>,
+    /// The address of the identity provider, if the user has chosen one. The server must not send other requests to its
+    /// host, which may be in a private network.
+    provider: Option<(Url, Clients)>,
     reach: Arc<Mutex<Reach>>,
     /// Names are looked up by a proxy, whose address is that of all responses.
     pub(super) has_proxy: bool,
+    clients: Clients,
+}
+
+#[derive(Debug)]
+struct Clients {
     /// For this machine, which a proxy cannot reach.
     direct: Client,
     other: Client,
@@ -58,15 +64,10 @@ impl Fetcher {
         let host = server.host_str().unwrap_or_default().to_owned();
         let provider = settings.identity_provider.as_ref();
         let provider = provider.and_then(|provider| Url::parse(&provider.token_url).ok());
-        let provider = provider.and_then(|url| url.host_str().map(str::to_owned));
         let proxies = proxies();
-        let build = |is_local| {
-            let own = proxies
-                .iter()
-                .chain([&host])
-                .chain(&provider)
-                .cloned()
-                .collect();
+        let build = |is_local, chosen: &str| {
+            let chosen = [chosen.to_owned()];
+            let own = proxies.iter().cloned().chain(chosen).collect();
             let resolver = Resolver {
                 own,
                 reach: Arc::clone(&reach),
@@ -76,9 +77,21 @@ impl Fetcher {
                 reason: http::cause(&error),
             })
         };
+        let clients = |chosen: &str| {
+            Ok(Clients {
+                direct: build(true, chosen)?,
+                other: build(false, chosen)?,
+            })
+        };
+        let provider = match provider {
+            Some(url) => {
+                let clients = clients(url.host_str().unwrap_or_default())?;
+                Some((url, clients))
+            }
+            None => None,
+        };
         Ok(Self {
-            direct: build(true)?,
-            other: build(false)?,
+            clients: clients(&host)?,
             has_proxy: !proxies.is_empty(),
             reach,
             host,
@@ -97,11 +110,14 @@ impl Fetcher {
         // An address in place of a name is not looked up.
         let is_address = !matches!(request.url.host(), Some(Host::Domain(_)) | None);
         let is_own = request.url.host_str() == Some(&*self.host);
-        let is_provider = request.url.host_str() == self.provider.as_deref();
-        let is_permitted = !is_address || is_own || is_provider || reach.permits(&request.url);
+        let provider = self.provider.as_ref();
+        let provider = provider.filter(|(address, _)| *address == request.url);
+        let is_permitted =
+            !is_address || is_own || provider.is_some() || reach.permits(&request.url);
+        let clients = provider.map_or(&self.clients, |(_, clients)| clients);
         let client = match Reach::of(&request.url) {
-            Reach::Local => self.direct.clone(),
-            Reach::Private | Reach::Public => self.other.clone(),
+            Reach::Local => clients.direct.clone(),
+            Reach::Private | Reach::Public => clients.other.clone(),
         };
         async move {
             if !is_permitted {
@@ -197,7 +213,7 @@ async fn send(
 /// Looks up names, and drops the addresses that must not be reached.
 #[derive(Debug, Clone)]
 struct Resolver {
-    /// The hosts that the user has chosen: the server, the identity provider, and proxies.
+    /// The hosts that the user has chosen: the server or the identity provider, and proxies.
     own: Arc<[String]>,
     reach: Arc<Mutex<Reach>>,
 }

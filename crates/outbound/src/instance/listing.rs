@@ -342,7 +342,7 @@ fn apart_from(all: &Offers, listings: &[Arc<Listing>], places: &Places) -> Vec<(
         for (name, item) in &listing.0[kind as usize] {
             let listed = listed.0[kind as usize].get(name);
             let is_other = listed.is_some_and(|listed| !is_same(kind, item, listed, places));
-            if !is_other || !seen.insert(item.as_bytes()) {
+            if !is_other || !seen.insert((kind, item.as_bytes())) {
                 continue;
             }
             bytes += item.as_bytes().len();

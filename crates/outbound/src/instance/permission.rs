@@ -16,6 +16,10 @@ pub(super) fn runs(settings: &Server) -> bool {
     settings.enabled && !settings.hold && settings.malformed.is_none()
 }
 
+/// The reason of a server whose entry has a malformed reference, and the advice.
+const MISSPELT: &str = "a reference in its entry is misspelt";
+const MISSPELT_ACTION: &str = "correct the entry; `switchboard doctor` shows the mistake";
+
 /// The health of a server that its settings prevent from running; `None` for others.
 pub(crate) fn off(name: &str, settings: &Server) -> Option<Health> {
     if runs(settings) {
@@ -26,8 +30,9 @@ pub(crate) fn off(name: &str, settings: &Server) -> Option<Health> {
     }
     if let Some(malformed) = &settings.malformed {
         return Some(Health {
-            reason: Some(Reason::plain(&malformed.alone())),
-            action: malformed.hint.as_deref().map(Into::into),
+            // The text of the entry may be a secret in the wrong place, which agents do not get.
+            reason: Some(Reason::new(MISSPELT, Some(&malformed.to_string()))),
+            action: Some(MISSPELT_ACTION.into()),
             ..Health::new(ServerState::Parked)
         });
     }

@@ -34,7 +34,9 @@ impl Task {
 
     /// The renewal by another process. That needs the lock, so there is none while this process holds it.
     pub(super) fn renewing(&self) -> Option<Flight> {
-        let credential = self.machine.credential().filter(|_| self.lock.is_none())?;
+        // One that is not saved is known to this process alone.
+        let is_free = self.lock.is_none() && self.unsaved.is_none();
+        let credential = self.machine.credential().filter(|_| is_free)?;
         let renewing = self.store.renew(Renewal {
             server: self.server.to_string(),
             settings: self.settings.clone(),
