@@ -86,7 +86,9 @@ impl Machine {
         })?;
         // Servers of 2025-03-26 are their own authorization servers.
         let issuer = metadata::origin(&self.server);
-        if self.only_issuer().is_some_and(|only| *only != issuer) {
+        let is_other = self.only_issuer().is_some_and(|only| *only != issuer);
+        // Metadata that the user has named is checked when it is read.
+        if is_other && self.settings.metadata.is_none() {
             return Err(Error::NoAuthorizationServer);
         }
         let found = Found {

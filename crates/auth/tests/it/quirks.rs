@@ -228,8 +228,11 @@ fn atlassian_names_another_issuer_and_hides_metadata() {
     let mut foreign = configured();
     foreign.metadata.clone_from(&named.metadata);
     foreign.client.as_mut().unwrap().issuer = Some(ISSUER.to_owned());
-    let mut rig = Rig::at(place(), foreign);
+    let mut rig = Rig::at(place(), foreign.clone());
     assert!(matches!(rig.start(), Err(Error::OtherIssuer { .. })));
+    foreign.client.as_mut().unwrap().issuer = Some(own.to_owned());
+    let mut rig = Rig::at(place(), foreign);
+    assert_eq!(rig.start().unwrap()["client_id"], "app");
 }
 
 #[test]
