@@ -88,9 +88,11 @@ async fn run(args: &[&str]) -> Option<Ran> {
         .output()
         .await
         .expect("the suite starts");
+    // The result of a single scenario is on standard error.
+    let said = [output.stdout, output.stderr].concat();
     Some(Ran {
         is_content: output.status.success(),
-        said: String::from_utf8_lossy(&output.stdout).into_owned(),
+        said: String::from_utf8_lossy(&said).into_owned(),
         failed: failed_checks(dir.path()),
     })
 }

@@ -179,9 +179,17 @@ async fn put(core: &Arc<Core>, asking: &Asking) -> Option<Result<Raw, ErrorObjec
         Ok(Err(refused)) => Err(refused),
         // The response to the call was read before the question, so neither client nor approver was asked.
         Err(_) if owner.is_answered() && !is_named && !is_taken.load(Relaxed) => return None,
-        // The call has ended, and its client cannot answer.
-        Err(_) => Err(unanswerable(&asked.method)),
+        Err(_) => after_call(core, asking).await,
     })
+}
+
+/// The answer if the call has ended that a question was put to: its client cannot answer any more. A request for roots
+/// may have belonged to no call.
+async fn after_call(core: &Arc<Core>, asking: &Asking) -> Result<Raw, ErrorObject> {
+    if asking.asked.method == method::ROOTS_LIST {
+        return answer_roots(core, asking).await;
+    }
+    Err(unanswerable(&asking.asked.method))
 }
 
 /// Records a question of a server that does not name its call. If it came over a pipe, the server is one that asks its
