@@ -1,6 +1,9 @@
 //! The directory that a client works in, as it is known when the client connects.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Component, Path},
+    sync::Arc,
+};
 
 use hyper::{StatusCode, Uri};
 use switchboard_base::{
@@ -23,7 +26,7 @@ pub(crate) async fn of_process(directory: Option<Arc<str>>) -> Project {
 }
 
 /// A directory that a request over HTTP may not, or cannot, name.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) status: StatusCode,
     pub(crate) message: String,
@@ -75,6 +78,16 @@ pub(crate) async fn of_request(uri: &Uri, choice: Choice<'_>) -> Result<Project,
             );
         }
     };
+    // The same for all of them, or the answer would tell which directories exist outside.
+    let outside = || {
+        forbidden(
+            "there is no such directory below the one that the token permits",
+            "leave out `?project=`, or name a directory below the one of the token, without `..`",
+        )
+    };
+    if own.is_some() && goes_up(&named) {
+        return outside();
+    }
     let shown = cut(&named).to_owned();
     let wrong = |message, hint| {
         Err(Refused {
@@ -88,18 +101,16 @@ pub(crate) async fn of_request(uri: &Uri, choice: Choice<'_>) -> Result<Project,
         Some((is_project(&path), path))
     };
     let found = tokio::task::spawn_blocking(directory).await.ok().flatten();
-    let Some((is_project, path)) = found else {
+    let is_permitted = |path: &str| own.is_none_or(|own| is_within(own, path));
+    let Some((is_project, path)) = found.filter(|(_, path)| is_permitted(path)) else {
+        if own.is_some() {
+            return outside();
+        }
         return wrong(
             format!("there is no directory `{shown}`"),
             "name an existing directory by its absolute path, percent-encoded",
         );
     };
-    if own.is_some_and(|own| !is_within(own, &path)) {
-        return forbidden(
-            "the project directory is outside of the one that the token permits",
-            "leave out `?project=`, or name a directory below the one of the token",
-        );
-    }
     if !is_project {
         return wrong(
             format!("the directory `{shown}` cannot be a project"),
@@ -123,6 +134,12 @@ fn named(uri: &Uri) -> Option<String> {
 /// Tests if a path is a directory or below it. Both have no symbolic links.
 fn is_within(directory: &str, path: &str) -> bool {
     Path::new(path).starts_with(directory)
+}
+
+/// Tests if a path leads through the parent of a directory.
+fn goes_up(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    parts.any(|part| part == Component::ParentDir)
 }
 
 #[cfg(test)]
@@ -187,6 +204,27 @@ mod tests {
             let refused = of(path, choice).await.unwrap_err();
             assert_eq!(refused.status, status, "{path} {choice:?}");
         }
+        // A token learns nothing about other directories.
+        let elsewhere = tempfile::tempdir().unwrap();
+        let elsewhere = elsewhere.path().to_str().unwrap();
+        let up = format!("{path}/up");
+        let missing = of("/no/such/directory", within).await.unwrap_err();
+        for other in [
+            elsewhere,
+            home,
+            &format!("{elsewhere}/missing"),
+            &format!("{elsewhere}/../..{path}"),
+            &format!("{path}/missing"),
+            &format!("{path}/below/.."),
+            &format!("{up}/own/../missing"),
+            &up,
+            &format!("{up}/missing"),
+        ] {
+            let refused = of(other, within).await;
+            assert_eq!(refused, Err(missing.clone()), "{other}");
+        }
+        // Another spelling of its own is permitted.
+        assert_eq!(of(&format!("{up}/own"), within).await.as_deref(), Ok(path));
         let bare = "/mcp".parse().unwrap();
         let own = of_request(&bare, within).await.unwrap();
         assert_eq!(own.path().map(|own| &**own), Some(path));
