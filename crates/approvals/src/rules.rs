@@ -144,6 +144,8 @@ pub struct Verdict {
     pub rule: Option<RuleRef>,
     /// Explanation for people, in one sentence.
     pub why: String,
+    /// The part of it that does not reveal the rule: the reason that the rule gives, or why it cannot be evaluated.
+    pub reason: Option<String>,
 }
 
 /// A reference to a rule.
@@ -381,6 +383,7 @@ impl Rules {
             (Some((entry, fault)), _) => Verdict {
                 action: Action::Deny,
                 why: format!("the rule `{}` cannot be evaluated: {fault}", entry.rule()),
+                reason: Some(fault.to_string()),
                 rule: Some(entry.reference()),
             },
             (None, Some((_, entry))) => entry.verdict(),
@@ -458,6 +461,7 @@ impl Rules {
             action: Action::Ask,
             rule: None,
             why: why.to_owned(),
+            reason: None,
         }
     }
 }
@@ -539,6 +543,7 @@ impl<'r> Entry<'r> {
         Verdict {
             action: rule.action,
             why: format!("{why}{}", reason.unwrap_or_default()),
+            reason: rule.reason.clone(),
             rule: Some(self.reference()),
         }
     }

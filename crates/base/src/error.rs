@@ -163,8 +163,10 @@ pub enum Error {
         tool: Arc<str>,
         /// `called`, `read`, …
         done: &'static str,
-        /// The cause.
+        /// The cause, for people. It contains the rule, which may name what an override hides from the client.
         why: Arc<str>,
+        /// The part of it that does not reveal the rule.
+        reason: Option<Arc<str>>,
     },
     /// The approver rejected the call.
     Rejected {
@@ -570,7 +572,13 @@ impl Error {
                 tool,
                 done,
                 why,
+                reason,
             } => {
+                let why = match (reader, reason) {
+                    (Reader::Person, _) => why,
+                    (Reader::Agent, Some(reason)) => &*format!("denied by a rule: {reason}"),
+                    (Reader::Agent, None) => "denied by a rule",
+                };
                 let message = format!("`{server}:{}` was not {done}: {why}", cut(tool));
                 (codes::REFUSED, message, server, "denied")
             }

@@ -16,7 +16,10 @@ use switchboard_machine::Headers;
 use switchboard_wire::Raw;
 use tokio::sync::Notify;
 
-use crate::{Error, connection::Handle, model::FromAnswer, pending::Reason, round::Round};
+use crate::{
+    Error, connection::Handle, handlers::LogMessage, model::FromAnswer, pending::Reason,
+    round::Round,
+};
 
 /// A request to the server. Configure it, then await it.
 ///
@@ -55,12 +58,12 @@ pub(crate) struct Options {
     pub(crate) tag: Option<u64>,
     pub(crate) trace: Option<Raw>,
     pub(crate) reason: Option<Reason>,
-    pub(crate) on_progress: Option<Hearer>,
-    pub(crate) on_log: Option<Hearer>,
+    pub(crate) on_progress: Option<Hearer<Raw>>,
+    pub(crate) on_log: Option<Hearer<LogMessage>>,
 }
 
 /// A handler for the progress or log messages of a call.
-pub(crate) type Hearer = Box<dyn FnMut(Raw) + Send>;
+pub(crate) type Hearer<M> = Box<dyn FnMut(M) + Send>;
 
 /// The progress of a call.
 #[derive(Debug, Clone, Deserialize)]
@@ -160,13 +163,12 @@ impl<T> Call<T> {
         self
     }
 
-    /// Handles the log messages that belong to this call. The handler receives their parameters as they
-    /// arrived, in order with the progress notifications, and always before the call ends. A log message
+    /// Handles the log messages that belong to this call. The handler receives them in order with the progress notifications, and always before the call ends. A log message
     /// belongs to the call if it arrives on the call's own stream, or, over a transport without such streams,
     /// while no other request is in flight. All others go to
     /// [`on_notification`](crate::ClientBuilder::on_notification). If the caller falls 1,024 messages behind,
     /// the newest are dropped and counted.
-    pub fn on_raw_log(mut self, handler: impl FnMut(Raw) + Send + 'static) -> Self {
+    pub fn on_raw_log(mut self, handler: impl FnMut(LogMessage) + Send + 'static) -> Self {
         self.options.on_log = Some(Box::new(handler));
         self
     }

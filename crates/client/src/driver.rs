@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    handlers::{Answering, Asked, Handlers, Violation},
+    handlers::{Answering, Asked, Handlers, LogMessage, Violation},
     telemetry,
     throttle::{BURST, EVERY, Missed, Throttle},
     transport::{Connect, Connecting, Transport, TransportEvent},
@@ -42,10 +42,10 @@ pub(crate) struct Caller {
     pub(crate) tag: Option<u64>,
 }
 
-/// A progress or log message of a call: the parameters of the notification.
+/// A progress or log message of a call.
 pub(crate) enum Told {
     Progress(Raw),
-    Log(Raw),
+    Log(LogMessage),
 }
 
 /// A message about a request of the server, for the task that responds to them.
@@ -354,7 +354,11 @@ impl Hands {
                 }
             }
             Action::Progress { id, params } => self.tell(id, Told::Progress(params)),
-            Action::Log { id, params } => self.tell(id, Told::Log(params)),
+            Action::Log {
+                id,
+                params,
+                is_named,
+            } => self.tell(id, Told::Log(LogMessage { params, is_named })),
             Action::Deliver(inbound) => self.deliver(inbound),
             Action::State(state) => {
                 self.state.send_replace(state);

@@ -22,6 +22,17 @@ type AskedHandler = Box<dyn Fn(Asked) -> Answering + Send + Sync>;
 type NotificationHandler = Box<dyn Fn(Notification) + Send + Sync>;
 type ViolationHandler = Box<dyn Fn(&Violation<'_>) + Send + Sync>;
 
+/// A log message of a call.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LogMessage {
+    /// The parameters of the notification, as they arrived.
+    pub params: Raw,
+    /// It arrived on the call's own stream. Otherwise, the call was the only one in flight, but the message may be about
+    /// an earlier one.
+    pub is_named: bool,
+}
+
 /// A request of the server, as it arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

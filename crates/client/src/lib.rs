@@ -46,7 +46,7 @@ pub use builder::ClientBuilder;
 pub use call::{Answering, Call, Canceller, InFlight, Progress};
 pub use client::{Client, IntoParams};
 pub use error::Error;
-pub use handlers::{Asked, Violation};
+pub use handlers::{Asked, LogMessage, Violation};
 pub use hints::CacheHints;
 pub use input::{InputRequired, UnclearInput};
 pub use model::Lossless;

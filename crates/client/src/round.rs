@@ -156,9 +156,9 @@ impl Round {
         let mut hear = |told: Told| {
             let params = match told {
                 Told::Progress(params) => params,
-                Told::Log(params) => {
+                Told::Log(message) => {
                     if let Some(handler) = &mut options.on_log {
-                        handler(params);
+                        handler(message);
                     }
                     return;
                 }

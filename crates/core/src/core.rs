@@ -301,7 +301,7 @@ impl Core {
             && !scope.permits(kind, &upstream.name, name)
         {
             return Err(match kind {
-                Kind::Tool => translate::no_tool(name),
+                Kind::Tool => no_tool(upstream, name),
                 Kind::Prompt => {
                     Error::invalid_params(format!("there is no prompt `{}`", cut(name)))
                 }
@@ -322,7 +322,7 @@ impl Core {
         if let Some((Kind::Tool, tool)) = item
             && !upstream.settings().shows_tool(tool)
         {
-            return Err(translate::no_tool(tool));
+            return Err(no_tool(upstream, tool));
         }
         self.is_approved(upstream, item)
     }
@@ -369,6 +369,12 @@ impl Core {
     }
 }
 
+/// The error for a tool that does not exist, by the name that clients know it by.
+fn no_tool(upstream: &Upstream, tool: &str) -> Error {
+    let settings = upstream.settings();
+    translate::no_tool(settings.overrides.new_name(tool).unwrap_or(tool))
+}
+
 impl Handler for Core {
     fn configured(&self, config: &Config) {
         self.approvals.set_policy(|policy| policy.under(config));
@@ -389,7 +395,15 @@ impl Handler for Core {
     }
 
     fn notified(&self, from: Source<'_>, said: &str, params: Option<&Raw>) {
-        let sees = |realm| self.permits_server(realm, from.server);
+        // The end of an elicitation is matched by its ID.
+        let is_matched = said == method::ELICITATION_COMPLETE;
+        let is_meant = |caller: &Caller| {
+            let scope = self.scopes.of(caller.realm).ok();
+            let scope = scope.filter(|scope| scope.permits_server(from.server));
+            scope.is_some_and(|scope| {
+                is_matched || from.may_concern(caller, scope.sees_all_of(from.server))
+            })
+        };
         match (said, params) {
             (method::RESOURCE_UPDATED, Some(params)) => {
                 let server = from.server;
@@ -397,9 +411,9 @@ impl Handler for Core {
                 from.watched.updated(server, params, may_hear);
             }
             (method::LOG_MESSAGE | method::ELICITATION_COMPLETE, _) => {
-                self.audience.hear(from, said, params, &sees);
+                self.audience.hear(from, said, params, &is_meant);
             }
-            _ => self.audience.hand_on(from, said, params, &sees),
+            _ => self.audience.hand_on(from, said, params, &is_meant),
         }
     }
 }

@@ -4,14 +4,36 @@
 use std::{sync::Arc, time::Instant};
 
 use parking_lot::Mutex;
-use switchboard_base::{backchannel::Backchannel, caller::Logs};
-use switchboard_client::{Raw, Revision};
+use switchboard_base::{
+    backchannel::Backchannel,
+    caller::{Logs, Realm},
+};
+use switchboard_client::{LogMessage, Raw, Revision};
+use switchboard_outbound::questions::Questions;
 use switchboard_wire::{Era, meta, method};
 
 /// The receiver of progress and log messages of one call. It is replaced when a suspended call,
 /// which outlives its request, is resumed.
 #[derive(Debug)]
-pub(crate) struct Relay(Mutex<Listener>);
+pub(crate) struct Relay {
+    listener: Mutex<Listener>,
+    source: CallSource,
+}
+
+/// What decides if a message that does not name its call may be about this one.
+#[derive(Debug)]
+pub(crate) struct CallSource {
+    /// The calls of the instance.
+    pub(crate) questions: Arc<Questions>,
+    pub(crate) realm: Realm,
+    pub(crate) sees_all: bool,
+}
+
+impl CallSource {
+    fn may_concern(&self) -> bool {
+        self.sees_all || self.questions.is_only_realm(self.realm)
+    }
+}
 
 #[derive(Debug)]
 struct Listener {
@@ -79,6 +101,7 @@ impl Relay {
     /// (`upstream` is of 2026-07-28 and the client is not) may restart its count; such reports are
     /// dropped.
     pub(crate) fn new(
+        source: CallSource,
         backchannel: Option<Backchannel>,
         token: Option<Raw>,
         told: Option<Arc<LastProgress>>,
@@ -86,19 +109,23 @@ impl Relay {
         client: Era,
         upstream: Revision,
     ) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Listener {
+        let listener = Listener {
             backchannel,
             token,
             logs,
             told,
             heard: None,
             grows: client != upstream.era() && upstream.era() == Era::Modern,
-        })))
+        };
+        Arc::new(Self {
+            listener: Mutex::new(listener),
+            source,
+        })
     }
 
     /// Disconnects the client until [`Relay::take_up`].
     pub(crate) fn hang_up(&self) {
-        self.0.lock().backchannel = None;
+        self.listener.lock().backchannel = None;
     }
 
     /// Connects the client that came back, on another channel.
@@ -109,7 +136,7 @@ impl Relay {
         told: Option<Arc<LastProgress>>,
         logs: Logs,
     ) {
-        let mut listener = self.0.lock();
+        let mut listener = self.listener.lock();
         listener.backchannel = backchannel;
         listener.token = token;
         listener.told = told;
@@ -118,7 +145,7 @@ impl Relay {
 
     /// Time of the server's last progress report.
     pub(crate) fn heard(&self) -> Option<Instant> {
-        self.0.lock().heard
+        self.listener.lock().heard
     }
 
     pub(crate) fn progress(&self, params: &Raw) {
@@ -127,7 +154,7 @@ impl Relay {
         if params.distinct_member(&[meta::PROGRESS_TOKEN]).is_err() {
             return;
         }
-        let mut listener = self.0.lock();
+        let mut listener = self.listener.lock();
         listener.heard = Some(Instant::now());
         if let Some(told) = &listener.told
             && !told.admit(params, listener.grows)
@@ -141,8 +168,14 @@ impl Relay {
         }
     }
 
-    pub(crate) fn log(&self, params: &Raw) {
-        let listener = self.0.lock();
+    pub(crate) fn log(&self, message: &LogMessage) {
+        let LogMessage {
+            params, is_named, ..
+        } = message;
+        if !is_named && !self.source.may_concern() {
+            return;
+        }
+        let listener = self.listener.lock();
         if let Some(backchannel) = &listener.backchannel
             && listener.logs.wants(params)
         {

@@ -138,6 +138,11 @@ impl Scope {
         self.profile.is_none() && self.servers.is_none()
     }
 
+    /// Returns `true` if it leaves out nothing of this server.
+    pub(crate) fn sees_all_of(&self, server: &str) -> bool {
+        self.permits_server(server) && !self.selects_tools() && !self.is_confined_in(server)
+    }
+
     /// Returns `true` if it leaves out single tools of servers.
     pub fn selects_tools(&self) -> bool {
         let selects = |profile: &Profile| profile.allow.is_some() || !profile.deny.is_empty();

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use switchboard_base::{
     backchannel::{Asks, Backchannel, Cancel, Cancelled, ELICITATION_ID},
-    caller::{self, About, Caller, Guest, Logs, Realm},
+    caller::{self, About, Caller, Guest, Logs},
     notifications::{News, NotificationQueue},
     project::Project,
     view::View,
@@ -252,7 +252,7 @@ impl Audience {
         from: Source<'_>,
         said: &str,
         params: Option<&Raw>,
-        sees: &dyn Fn(Realm) -> bool,
+        is_meant: &dyn Fn(&Caller) -> bool,
     ) {
         let Some(news) = News::new(None, said, params) else {
             return;
@@ -264,11 +264,7 @@ impl Audience {
             _ => None,
         };
         for session in self.sessions() {
-            let realm = session.caller.realm;
-            let sees = session.view.sees(from.server) && sees(realm);
-            // The end of an elicitation is matched by its ID.
-            let may_be_meant =
-                said == method::ELICITATION_COMPLETE || from.may_concern(&session.caller);
+            let is_meant = session.view.sees(from.server) && is_meant(&session.caller);
             let wants = match said {
                 // A client that has not set a level receives only the messages of its own calls.
                 method::LOG_MESSAGE => session
@@ -277,9 +273,8 @@ impl Audience {
                     .is_some_and(|(level, params)| Logs::From(level).wants(params)),
                 _ => true,
             };
-            if sees
+            if is_meant
                 && wants
-                && may_be_meant
                 && (said != method::ELICITATION_COMPLETE
                     || session.asks.ended(from.server, ended.as_deref()))
             {
@@ -313,12 +308,11 @@ impl Audience {
         from: Source<'_>,
         said: &str,
         params: Option<&Raw>,
-        sees: &dyn Fn(Realm) -> bool,
+        is_meant: &dyn Fn(&Caller) -> bool,
     ) {
         let Some(news) = News::new(None, said, params) else {
             return;
         };
-        let is_meant = |caller: &Caller| sees(caller.realm) && from.may_concern(caller);
         let is_alone = |view: &View| matches!(view, View::Server(name) if *name == *from.server);
         for session in self.sessions() {
             if is_alone(&session.view) && is_meant(&session.caller) {
@@ -354,7 +348,7 @@ fn has_room<W>(watches: &HashMap<String, W>, uri: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_base::view::Face;
+    use switchboard_base::{caller::Realm, view::Face};
 
     use super::*;
 

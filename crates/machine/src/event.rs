@@ -145,6 +145,8 @@ pub enum Action {
         id: u64,
         /// The parameters of the notification.
         params: Raw,
+        /// It came on the stream of the call. Otherwise, the call was the only one in flight.
+        is_named: bool,
     },
     /// A notification or request of the server to handle.
     Deliver(Inbound),

@@ -105,9 +105,10 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Tests if a message that belongs to no call may concern this caller.
-    pub fn may_concern(&self, caller: &Caller) -> bool {
-        self.key.is_none_or(|key| key.serves(caller)) && self.questions.may_concern(caller.realm)
+    /// Tests if a message that belongs to no call may concern this caller, who sees all of the server or a part of it.
+    pub fn may_concern(&self, caller: &Caller, sees_all: bool) -> bool {
+        let serves = self.key.is_none_or(|key| key.serves(caller));
+        serves && self.questions.may_concern(caller.realm, sees_all)
     }
 }
 

@@ -12,7 +12,7 @@
 
 use std::{
     collections::VecDeque,
-    hash::BuildHasher as _,
+    hash::{BuildHasher as _, Hash},
     sync::{
         Arc, OnceLock,
         atomic::{
@@ -136,8 +136,10 @@ pub struct Questions {
     changed: Notify,
     /// A call of the owner has been made.
     owned: AtomicBool,
-    /// Identifies the client that has made, or is about to make, all calls so far: [`UNUSED`], [`SEVERAL`] or a hash.
-    user: AtomicU64,
+    /// The client that has made, or is about to make, all calls so far.
+    user: Sole,
+    /// The realm of these calls.
+    realm: Sole,
     /// The client that last reported a change of its roots.
     roots: Mutex<Option<(Realm, Backchannel)>>,
 }
@@ -194,14 +196,42 @@ impl Open {
     }
 }
 
-/// No client has made a call.
+/// The one of whom all calls are, as long as there is only one: [`UNUSED`], [`SEVERAL`] or a hash.
+#[derive(Debug, Default)]
+struct Sole(AtomicU64);
+
+/// There was no call.
 const UNUSED: u64 = 0;
-/// Several clients have made calls.
+/// There were calls of several.
 const SEVERAL: u64 = 1;
 
+impl Sole {
+    fn note(&self, one: impl Hash) {
+        let (one, former) = (hash(one), self.0.load(SeqCst));
+        if former != one && former != SEVERAL {
+            let only = self.0.compare_exchange(UNUSED, one, SeqCst, SeqCst);
+            if only.is_err_and(|other| other != one) {
+                self.0.store(SEVERAL, SeqCst);
+            }
+        }
+    }
+
+    fn is(&self, one: impl Hash) -> bool {
+        self.0.load(SeqCst) == hash(one)
+    }
+
+    fn is_unused(&self) -> bool {
+        self.0.load(SeqCst) == UNUSED
+    }
+}
+
+fn hash(one: impl Hash) -> u64 {
+    FxBuildHasher.hash_one(one) | 2
+}
+
 /// Identifies a client.
-fn user(caller: &Caller) -> u64 {
-    FxBuildHasher.hash_one((caller.realm, caller.person)) | 2
+fn user(caller: &Caller) -> (Realm, u64) {
+    (caller.realm, caller.person)
 }
 
 /// Time for which a question waits that could belong to several clients.
@@ -221,7 +251,7 @@ impl Questions {
 
     /// Registers a request for which no client or user can be asked. A question may still belong to it.
     pub(crate) fn open_mute(self: &Arc<Self>, caller: &Caller) -> CallQuestions {
-        self.note(caller);
+        self.note_use(caller);
         self.begin(caller, None, Raw::empty_object(), true)
     }
 
@@ -279,6 +309,11 @@ impl Questions {
 
     /// Records that this caller has made a call.
     pub fn note(&self, caller: &Caller) {
+        self.realm.note(caller.realm);
+        self.note_use(caller);
+    }
+
+    fn note_use(&self, caller: &Caller) {
         if caller.realm.principal == Principal::Owner && !self.owned.load(Relaxed) {
             self.owned.store(true, Relaxed);
         }
@@ -287,29 +322,28 @@ impl Questions {
 
     /// Records that this caller is about to make a call.
     pub(crate) fn expect(&self, caller: &Caller) {
-        let user = user(caller);
-        let former = self.user.load(SeqCst);
-        if former != user && former != SEVERAL {
-            let only = self.user.compare_exchange(UNUSED, user, SeqCst, SeqCst);
-            if only.is_err_and(|other| other != user) {
-                self.user.store(SEVERAL, SeqCst);
-            }
-        }
+        self.user.note(user(caller));
     }
 
     /// Tests if no other client has made a call, or is about to.
     pub(crate) fn is_only_user(&self, caller: &Caller) -> bool {
-        self.user.load(SeqCst) == user(caller)
+        self.user.is(user(caller))
     }
 
-    /// Tests if a message that belongs to no call may concern this realm: all calls in flight must be its own,
-    /// and a message that may concern an earlier call of the owner is only for the owner.
-    pub fn may_concern(&self, realm: Realm) -> bool {
-        if self.is_for_owner(realm.principal) {
+    /// Tests if a message that belongs to no call may concern this realm: all calls in flight must be its own. It may also
+    /// be about a call that is over, and then it is only for the owner if the owner has made calls, and only for a realm
+    /// that sees all of the server if another one has.
+    pub fn may_concern(&self, realm: Realm, sees_all: bool) -> bool {
+        if self.is_for_owner(realm.principal) || !sees_all && !self.is_only_realm(realm) {
             return false;
         }
         let open = self.open.lock();
         open.values().all(|call| call.caller.realm == realm)
+    }
+
+    /// Tests if no other realm has made a call.
+    pub fn is_only_realm(&self, realm: Realm) -> bool {
+        self.realm.is_unused() || self.realm.is(realm)
     }
 
     /// Finds the call that a question belongs to, among the calls that were in flight when it was read.
@@ -610,6 +644,7 @@ pub fn unanswerable(question: &str) -> ErrorObject {
 
 #[cfg(test)]
 mod tests {
+    use switchboard_base::caller::ProfileId;
     use switchboard_wire::method;
 
     use super::*;
@@ -732,16 +767,34 @@ mod tests {
     #[test]
     fn messages_for_the_owner_are_withheld_from_strangers() {
         let questions = Arc::new(Questions::default());
-        assert!(questions.may_concern(Principal::Anyone.into()));
+        let concerns = |principal: Principal| questions.may_concern(principal.into(), true);
+        assert!(concerns(Principal::Anyone));
         questions.note(&caller(9, Principal::Anyone));
         let stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
-        assert!(questions.may_concern(Principal::Anyone.into()));
-        assert!(!questions.may_concern(Principal::Owner.into()));
+        assert!(concerns(Principal::Anyone));
+        assert!(!concerns(Principal::Owner));
         drop(stranger);
         // From the owner's first call on, also between calls.
         questions.note(&caller(1, Principal::Owner));
-        assert!(questions.may_concern(Principal::Owner.into()));
-        assert!(!questions.may_concern(Principal::Anyone.into()));
+        assert!(concerns(Principal::Owner));
+        assert!(!concerns(Principal::Anyone));
+    }
+
+    #[test]
+    fn messages_about_hidden_tools_are_withheld() {
+        let questions = Questions::default();
+        let narrow = Realm {
+            profile: Some(ProfileId::of("narrow")),
+            ..Realm::OWNER
+        };
+        let concerns = |sees_all| questions.may_concern(narrow, sees_all);
+        assert!(concerns(false));
+        questions.note(&Caller::new(2, "n".into(), narrow));
+        assert!(concerns(false));
+        // A call of another client that may use tools which are hidden from this one.
+        questions.note(&caller(1, Principal::Owner));
+        assert!(!concerns(false));
+        assert!(concerns(true));
     }
 
     /// The server may ask before the response with the task is processed.

@@ -60,6 +60,7 @@ impl Guard {
                 action: Action::Allow,
                 rule: None,
                 why: "no rule denies it or requires approval".to_owned(),
+                reason: None,
             };
         };
         let why = match self {
@@ -74,6 +75,7 @@ impl Guard {
                 text: rule.to_string(),
             }),
             why: why.to_owned(),
+            reason: None,
         }
     }
 }

@@ -178,7 +178,7 @@ async fn call_receives_the_log_messages_of_its_stream() {
     let hearing = || {
         let (sender, heard) = std::sync::mpsc::channel();
         let call = client.request("a/b", None);
-        let call = call.on_raw_log(move |params| sender.send(params).unwrap());
+        let call = call.on_raw_log(move |log| sender.send(log.params).unwrap());
         (call, heard)
     };
     let log = |n: u64| {

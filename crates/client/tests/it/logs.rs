@@ -35,7 +35,7 @@ fn hearing(client: &Client, method: &'static str) -> (Call<Raw>, Heard) {
     let log = Arc::clone(&heard);
     let call = client
         .request(method, None)
-        .on_raw_log(move |params| log.lock().unwrap().push(read(&params)["data"].clone()));
+        .on_raw_log(move |said| log.lock().unwrap().push(read(&said.params)["data"].clone()));
     (call, heard)
 }
 

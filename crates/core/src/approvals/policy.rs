@@ -149,6 +149,7 @@ impl Policy {
                 action: Action::Deny,
                 rule: None,
                 why: format!("the rules are invalid: {fault}"),
+                reason: Some("the rules are invalid".to_owned()),
             },
         }
     }

@@ -140,6 +140,7 @@ impl CallContext<'_> {
                     tool: Arc::clone(&shown),
                     done,
                     why: verdict.why.into(),
+                    reason: verdict.reason.as_deref().map(Arc::from),
                 });
             }
             Action::Ask if completes => {
@@ -467,6 +468,7 @@ pub async fn may_watch(
                 tool: uri.into(),
                 done: "watched",
                 why: verdict.why.into(),
+                reason: verdict.reason.as_deref().map(Arc::from),
             })
         }
         Action::Ask => Err(Error::Unasked {

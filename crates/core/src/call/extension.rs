@@ -127,6 +127,7 @@ pub(crate) async fn may_pass(
             tool: (*subject).into(),
             done: "called",
             why: verdict.why.as_str().into(),
+            reason: verdict.reason.as_deref().map(Arc::from),
         });
     }
     let asked = verdicts.iter().find(|(_, it)| it.action == Action::Ask);

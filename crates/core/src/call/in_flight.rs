@@ -34,7 +34,7 @@ use super::{
     outcome,
     rounds::{answers_in, hand_in},
 };
-use crate::relay::Relay;
+use crate::relay::{CallSource, Relay};
 
 /// A call in flight. Dropping it withdraws the call.
 #[derive(Debug)]
@@ -155,6 +155,11 @@ impl InFlight {
         let wants = Wants { progress, logs };
         let relay = (progress || logs).then(|| {
             Relay::new(
+                CallSource {
+                    questions: Arc::clone(&instance.questions),
+                    realm: context.caller.realm,
+                    sees_all: outgoing.permitted.0.sees_all_of(&upstream.name),
+                },
                 outgoing.backchannel.cloned(),
                 progress_token(outgoing.params.as_ref()),
                 context.told.clone(),
@@ -481,7 +486,7 @@ fn heard(mut call: Call<Raw>, relay: Option<&Arc<Relay>>, wants: Wants) -> Call<
     }
     if let Some(relay) = relay.filter(|_| wants.logs) {
         let relay = Arc::clone(relay);
-        call = call.on_raw_log(move |params| relay.log(&params));
+        call = call.on_raw_log(move |message| relay.log(&message));
     }
     call
 }

@@ -404,6 +404,57 @@ async fn refusals_name_the_tool_as_clients_see_it() {
     rig.stop().await;
 }
 
+/// A rule may name what the override hides. The owner is shown it all the same.
+#[tokio::test]
+async fn denial_does_not_reveal_the_rule() {
+    let stage = stage();
+    let mut config = config(&stage, &overrides());
+    let rule = json!({
+        "action": "deny", "server": "hub", "tool": "create",
+        "arguments": { "$.repo": "acme/app" }, "reason": "the project is frozen",
+    });
+    config["approvals"]["rules"] = json!([rule, "deny hub:read"]);
+    let rig = Rig::configured(config).await;
+    rig.until_tools("hub", 2).await;
+    for revision in REVISIONS {
+        let mut pipe = Pipe::open_as(&rig, direct(), revision).await;
+        let answer = pipe.refusal("hub__new_issue", json!({})).await;
+        let expected = "`hub:new_issue` was not called: denied by a rule: the project is frozen";
+        assert_eq!(answer, expected, "{revision}");
+        let answer = pipe.refusal("hub__read", json!({})).await;
+        assert_eq!(answer, "`hub:read` was not called: denied by a rule");
+    }
+    let activity = rig.get("/api/v1/activity").await.json().to_string();
+    assert!(activity.contains("deny hub:create"), "{activity}");
+    rig.stop().await;
+}
+
+/// The name of the server's own is not told even if the tool vanishes while its call waits.
+#[tokio::test]
+async fn waiting_call_of_a_removed_tool_is_missing() {
+    let stage = stage();
+    let mut config = config(&stage, &overrides());
+    config["approvals"]["rules"] = json!(["ask hub:create"]);
+    config["profiles"] = json!({ "work": { "servers": ["hub"] } });
+    let rig = Rig::configured(config.clone()).await;
+    rig.until_tools("hub", 2).await;
+    let mut pipe = Pipe::open(&rig, under("work", direct())).await;
+    let id = pipe.send_call("hub__new_issue", json!({})).await;
+    let asked = rig
+        .until(PENDING, |list| list["approvals"][0].is_object())
+        .await;
+    config["profiles"]["work"]["tools"] = json!({ "deny": ["hub:new_issue"] });
+    rig.reconfigure(&config).await;
+    let asked = asked["approvals"][0]["id"].as_str().unwrap();
+    let path = format!("/api/v1/approvals/{asked}/approve");
+    rig.post(&path, &json!({})).await;
+    let answer = pipe.finish(&id).await.json.to_string();
+    assert!(answer.contains("there is no tool `new_issue`"), "{answer}");
+    assert!(!answer.contains("create"), "{answer}");
+    assert!(stage.calls_of("create").is_empty());
+    rig.stop().await;
+}
+
 #[tokio::test]
 async fn short_fixed_values_are_shown_to_the_owner() {
     let stage = stage();

@@ -303,6 +303,36 @@ async fn messages_of_hidden_servers_do_not_arrive() {
     rig.stop().await;
 }
 
+/// A message may be about a call that is over, and of a tool that the profile hides.
+#[tokio::test]
+async fn late_messages_stay_with_the_owner() {
+    let Two { rig, a, b: _b } = Two::new().await;
+    let mut narrow = Pipe::open(&rig, under("work", direct())).await;
+    let mut owner = Pipe::open(&rig, direct()).await;
+    for pipe in [&mut narrow, &mut owner] {
+        pipe.result("logging/setLevel", json!({ "level": "info" }))
+            .await;
+    }
+    let message = |data: &str| json!({ "level": "info", "data": data });
+    owner.call("alpha__drop_all", json!({})).await;
+    a.tell_with("notifications/message", message("drop_all is done"))
+        .await;
+    let told = owner.until_told("notifications/message").await;
+    assert_eq!(told["data"], "drop_all is done", "{told}");
+    // The only call in flight is not the one that the message is about, either.
+    a.set_result("read", "");
+    narrow.send_call("alpha__read", json!({})).await;
+    a.until_asked("\"read\"").await;
+    a.tell_with("notifications/message", message("drop_all is over"))
+        .await;
+    a.change_tools(&[tool("read", "Reads another page.")]).await;
+    narrow.until_told(LIST_CHANGED).await;
+    let told = narrow.told().into_iter().map(Value::to_string);
+    let told: Vec<_> = told.filter(|told| told.contains("drop_all")).collect();
+    assert_eq!(told, [""; 0]);
+    rig.stop().await;
+}
+
 #[tokio::test]
 async fn unknown_profile_is_not_found() {
     let Two { rig, a: _a, b: _b } = Two::new().await;

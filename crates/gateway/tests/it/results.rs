@@ -453,7 +453,7 @@ async fn result_outlives_a_rule_denying_its_tool() {
     deny_all(&stage, &rig).await;
     let again = json!({ "name": "s:long", "arguments": {} });
     let refusal = pipe.refusal("call_tool", again).await;
-    assert!(refusal.contains("deny s:*"), "{refusal}");
+    assert!(refusal.contains("denied by a rule"), "{refusal}");
     assert_eq!(joined(&read_all(&mut pipe, READ, &id, None).await), text);
     rig.stop().await;
 }
@@ -467,7 +467,7 @@ async fn task_outlives_a_rule_denying_its_tool() {
     let task = json!({ "taskId": started["task"]["taskId"] });
     deny_all(&stage, &rig).await;
     let refusal = pipe.refusal("long", json!({})).await;
-    assert!(refusal.contains("deny s:*"), "{refusal}");
+    assert!(refusal.contains("denied by a rule"), "{refusal}");
     let result = pipe.result("tasks/result", task).await;
     assert_eq!(text_of(&result), "done", "{result}");
     rig.stop().await;

@@ -282,7 +282,7 @@ async fn rules_apply_to_the_coerced_arguments() {
     ] {
         let order = json!({ "name": "s:order", "arguments": { "what": "tea", "to": to } });
         let said = pipe.refusal("call_tool", order).await;
-        assert!(said.contains("deny"), "{said}");
+        assert!(said.contains("denied by a rule"), "{said}");
     }
     assert_eq!(stage.calls(), 0);
     rig.stop().await;

@@ -191,8 +191,11 @@ impl Machine {
         match (notification.method.as_str(), &notification.params) {
             (method::PROGRESS, Some(params)) => self.progressed(now, params.clone()),
             (method::LOG_MESSAGE, Some(params)) if let Some(id) = self.logging_call(via) => {
-                let params = params.clone();
-                self.actions.push_back(Action::Log { id, params });
+                self.actions.push_back(Action::Log {
+                    id,
+                    params: params.clone(),
+                    is_named: via.is_some(),
+                });
             }
             (method::CANCELLED, Some(params)) => {
                 let Some(id) = params.member("requestId").and_then(Id::from_raw) else {

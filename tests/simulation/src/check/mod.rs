@@ -167,7 +167,7 @@ impl<'a> Checker<'a> {
             Action::Negotiated { epoch, session } => self.on_negotiated(*epoch, session),
             Action::Reply { id, outcome } => self.on_reply(*id, outcome),
             Action::Progress { id, params } => self.on_progress(*id, params),
-            Action::Log { id, params } => self.on_log(*id, params),
+            Action::Log { id, params, .. } => self.on_log(*id, params),
             Action::Deliver(inbound) => self.on_deliver(inbound),
             Action::State(state) => self.on_state(state),
             Action::Stopped(stopped) => self.on_stopped(*stopped),

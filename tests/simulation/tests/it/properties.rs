@@ -261,8 +261,9 @@ proptest! {
             r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"data":1}}"#,
         );
         match (mine, actions.as_slice()) {
-            (Some((mine, true, _)), [Action::Log { id, params }, Action::Arm { .. }]) => {
-                prop_assert_eq!((*id, params.as_str()), (*mine, r#"{"data":1}"#));
+            (Some((mine, true, _)), [Action::Log { id, params, is_named }, Action::Arm { .. }]) => {
+                let told = (*id, params.as_str(), *is_named);
+                prop_assert_eq!(told, (*mine, r#"{"data":1}"#, via.is_some()));
             }
             (
                 None | Some((_, false, _)),
