@@ -20,7 +20,7 @@ pub(crate) struct Relay {
     source: CallSource,
 }
 
-/// What decides if a message that does not name its call may be about this one.
+/// The facts that decide if a message which does not name its call may be about this one.
 #[derive(Debug)]
 pub(crate) struct CallSource {
     /// The calls of the instance.
