@@ -58,7 +58,8 @@ pub struct Client {
     pub secret: Option<Secret>,
     /// Its authentication at the token endpoint.
     pub authentication: Authentication,
-    /// The redirect URI that it is registered with, if it registered itself.
+    /// The redirect URI that it is registered with, if it registered itself. It is empty for a client whose users enter
+    /// codes.
     pub redirect_uri: Option<String>,
     /// The time at which its secret expires, in seconds since 1970.
     pub secret_expires: Option<u64>,

@@ -183,6 +183,12 @@ pub enum Error {
     /// The sign-in was cancelled.
     #[error("the sign-in was cancelled")]
     Cancelled,
+    /// The user cannot be sent to the page of the authorization server.
+    #[error("the authorization server sent no usable code for the user: {reason}")]
+    BadCode {
+        /// The fault.
+        reason: Cow<'static, str>,
+    },
     /// The tokens in the response cannot be used.
     #[error("the authorization server sent no usable token: {reason}")]
     BadToken {
@@ -294,6 +300,9 @@ impl Error {
                 "make room for it, or make the directory writable, then try again"
             }
             Self::Expired | Self::Cancelled | Self::SignedOut { .. } => "sign in again",
+            Self::BadCode { .. } => {
+                "report this fault to the operator of the server; without `oauth.grant`, you sign in with a browser on this machine"
+            }
             Self::BadToken { .. } | Self::StillRefused => {
                 "sign in again; if that fails, report it to the operator of the server"
             }

@@ -12,6 +12,11 @@ const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 /// if the address is not a URL.
 pub(crate) fn post(address: &str, client: &Client, parameters: &[(&str, &str)]) -> Option<Request> {
     let url = Url::parse(address).ok()?;
+    Some(post_to(url, client, parameters))
+}
+
+/// The same for a URL.
+pub(crate) fn post_to(url: Url, client: &Client, parameters: &[(&str, &str)]) -> Request {
     let mut form = form_urlencoded::Serializer::new(String::new());
     form.extend_pairs(parameters);
     let secret = client.secret.as_ref().map(Secret::expose);
@@ -32,13 +37,13 @@ pub(crate) fn post(address: &str, client: &Client, parameters: &[(&str, &str)]) 
             None
         }
     };
-    Some(Request {
+    Request {
         url,
         authorization: authorization.map(Into::into),
         body: Some(Body::Form(form.finish().into())),
         assertion: None,
         proof: None,
-    })
+    }
 }
 
 impl Request {

@@ -16,14 +16,15 @@
 //! | renew | end | load, then refresh | load, then refresh | – | – | – |
 //! | key | – | – | – | go on with the discovery | – | – |
 //! | assertion | – | – | – | – | exchange it, at the identity provider first if there is one | – |
-//! | response | – | – | – | next document, register, then open the browser | save, then `SignedIn` | save, then `SignedIn` |
-//! | nonce demanded | – | – | – | – | send again, once | send again, once |
+//! | response | – | – | wait for the next request, or end; with tokens save, then `SignedIn` | next document, register, then open the browser; with a code for the user, show it | save, then `SignedIn` | save, then `SignedIn` |
+//! | nonce demanded | – | – | send again, once | – | send again, once | send again, once |
 //! | refresh token refused | – | – | – | – | – | load again; the second time save without tokens, then `SignedOut` |
-//! | no assertion, or no signature | – | – | – | – | end | end; the tokens are kept |
+//! | no assertion, or no signature | – | – | end | end | end | end; the tokens are kept |
 //! | renewed elsewhere | – | – | – | – | – | `SignedIn`, `SignedOut`, or end |
-//! | request failed | – | – | – | end | end | end; the tokens are kept |
+//! | request failed | – | – | wait longer | end | end | end; the tokens are kept |
 //! | callback, other state | ignore | ignore | ignore | ignore | ignore | ignore |
-//! | callback | ignore | ignore | check issuer, exchange the code | ignore | ignore | ignore |
+//! | callback | ignore | ignore | check issuer, exchange the code; ignore if the user enters a code | ignore | ignore | ignore |
+//! | time for the next request | – | – | ask for tokens, if the user enters a code | – | – | – |
 //! | time is up | – | – | end | – | – | – |
 //! | cancel | – | – | end | end | – | – |
 //! | sign-out | forget | revoke, forget | forget | forget | – | – |
@@ -51,7 +52,9 @@ pub use address::Reach;
 pub use challenge::Challenge;
 pub use credential::{Authentication, Client, Credential, Tokens};
 pub use error::Error;
-pub use machine::{Action, Body, Event, Machine, Renewed, Request, Response, SignIn, State};
+pub use machine::{
+    Action, Body, Event, Machine, Renewed, Request, Response, SignIn, State, UserCode,
+};
 pub use secret::Secret;
 pub use settings::{ConfiguredClient, Grant, IdentityProvider, ResourceParameter, Settings};
 pub use signed::{Algorithm, PrivateKey, ProofKey, Unsigned};

@@ -1,6 +1,7 @@
 //! The sign-in to one server, as a state machine.
 
 mod authorization;
+mod device;
 mod discovery;
 mod registration;
 mod tokens;
@@ -58,7 +59,7 @@ const REST: u64 = 60;
 /// The longest nonce, in bytes.
 const LONGEST_NONCE: usize = 1024;
 
-/// The time that a user has to finish in the browser, in seconds.
+/// The time that a user has to finish in the browser, in seconds, unless the authorization server says otherwise.
 const PATIENCE: u64 = 600;
 
 /// Something that happened.
@@ -142,6 +143,8 @@ pub enum Action {
     Open {
         /// The URL, which is not secret.
         url: Url,
+        /// The code that the user enters there. The browser is not redirected then: report [`Event::Tick`] in time.
+        code: Option<UserCode>,
         /// The time at which the sign-in ends without a result, in seconds since 1970.
         until: u64,
     },
@@ -158,6 +161,15 @@ pub enum Action {
     Ignore(Error),
     /// The work has ended.
     Done(Result<(), Error>),
+}
+
+/// The code that a user enters on the page of the authorization server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserCode {
+    /// The code: letters, digits and hyphens.
+    pub text: String,
+    /// The address of the page that knows the code already. The user checks that it shows the same code.
+    pub complete: Option<Url>,
 }
 
 /// A request over HTTP. Redirects are not followed.
@@ -193,7 +205,7 @@ pub enum State {
     NeedsSignIn,
     /// The metadata of the server and of the authorization server are fetched.
     Discovering,
-    /// The client registers itself.
+    /// The client registers itself, or asks for the code that the user enters.
     Registering,
     /// The user has to finish in the browser.
     AwaitingUser {
@@ -240,6 +252,10 @@ enum Step {
         goal: Goal,
     },
     Registration(Registration),
+    /// The client asks for the code that the user enters.
+    Code(Credential),
+    /// The client asks for tokens, in case that the user has entered the code.
+    Poll,
     /// The assertion is read.
     Assertion(Credential),
     /// The identity provider exchanges an ID token for an assertion.
@@ -307,12 +323,23 @@ struct Found {
 /// An authorization request that the user has to finish.
 #[derive(Debug)]
 struct Authorization {
-    sign_in: Pending,
+    way: Way,
     /// The sign-in without its tokens.
     credential: Credential,
-    /// The response has to name the issuer.
-    names_issuer: bool,
     until: u64,
+}
+
+/// The way from the user back to the client.
+#[derive(Debug)]
+enum Way {
+    /// The browser is redirected.
+    Browser {
+        sign_in: Pending,
+        /// The response has to name the issuer.
+        names_issuer: bool,
+    },
+    /// The user enters a code, and the client asks for tokens until then.
+    Device(device::Polls),
 }
 
 impl Machine {
@@ -404,13 +431,22 @@ impl Machine {
             Step::Probe(_) | Step::Resource { .. } | Step::Server { .. } | Step::Key { .. } => {
                 State::Discovering
             }
-            Step::Registration(_) => State::Registering,
+            Step::Registration(_) | Step::Code(_) => State::Registering,
             Step::Assertion(_) | Step::Vouching(_) | Step::Exchange(_) | Step::Save(_) => {
                 State::Exchanging
             }
             Step::Refresh { .. } | Step::Reload { .. } => State::Refreshing,
-            Step::Rest | Step::Revocation { .. } | Step::Forget(_) => self.resting(),
+            Step::Rest | Step::Poll | Step::Revocation { .. } | Step::Forget(_) => self.resting(),
         }
+    }
+
+    /// The time at which [`Event::Tick`] is due, in seconds since 1970.
+    pub fn tick_at(&self) -> Option<u64> {
+        let awaited = self.awaiting.as_ref().filter(|_| self.is_at_rest())?;
+        Some(match &awaited.way {
+            Way::Browser { .. } => awaited.until,
+            Way::Device(polls) => awaited.until.min(polls.next),
+        })
     }
 
     /// Tests if the present work must not be interrupted: tokens could be lost.
@@ -422,6 +458,9 @@ impl Machine {
             | Step::Server { .. }
             | Step::Key { .. }
             | Step::Registration(_)
+            | Step::Code(_)
+            // Tokens of a sign-in that ends early are of no use.
+            | Step::Poll
             | Step::Assertion(_)
             | Step::Vouching(_) => false,
             Step::Exchange(_)
@@ -520,14 +559,14 @@ impl Machine {
         let goal = match self.settings.grant {
             Grant::ClientCredentials | Grant::JwtBearer => Goal::Client,
             // New tokens have the same scopes.
-            Grant::AuthorizationCode if needs_scope => {
+            Grant::AuthorizationCode | Grant::DeviceCode if needs_scope => {
                 if self.asks_again() && self.step_ups >= STEP_UPS {
                     return Err(self.too_many_step_ups());
                 }
                 return Ok(Action::Wait);
             }
-            Grant::AuthorizationCode if has_refresh => Goal::Renewal,
-            Grant::AuthorizationCode => {
+            Grant::AuthorizationCode | Grant::DeviceCode if has_refresh => Goal::Renewal,
+            Grant::AuthorizationCode | Grant::DeviceCode => {
                 if self.tokens().is_some() {
                     // It is kept, in case that the server is at fault and accepts it again.
                     self.signed_out = Some(Error::SignedOut { said: None });
@@ -583,7 +622,7 @@ impl Machine {
         }
         let pending = Pending::new(start);
         Ok(match self.settings.grant {
-            Grant::AuthorizationCode => self.discover(Goal::User(pending)),
+            Grant::AuthorizationCode | Grant::DeviceCode => self.discover(Goal::User(pending)),
             Grant::ClientCredentials | Grant::JwtBearer => self.discover(Goal::Client),
         })
     }
@@ -607,6 +646,8 @@ impl Machine {
                 self.found_server(now, response, left, found, goal)
             }
             Step::Registration(registration) => self.registered(now, response, registration),
+            Step::Code(credential) => self.received_code(now, response, credential),
+            Step::Poll => self.polled(now, response),
             Step::Vouching(credential) => self.vouched(now, response, credential),
             Step::Exchange(credential) => self.exchanged(now, response, credential),
             Step::Refresh { retried } => self.refreshed(now, response, retried),
@@ -633,6 +674,9 @@ impl Machine {
             Step::Resource { .. } => "metadata of the server",
             Step::Server { .. } => "metadata of the authorization server",
             Step::Registration(_) => "registration of the client",
+            Step::Code(_) => "code for the user",
+            // The user may finish all the same.
+            Step::Poll => return Ok(self.poll_failed(now)),
             Step::Vouching(_) => "assertion of the identity provider",
             Step::Exchange(_) | Step::Refresh { .. } => "token",
             Step::Reload { .. } => "stored sign-in",
@@ -651,9 +695,15 @@ impl Machine {
         self.proven = None;
         match self.take_step() {
             Step::Revocation { left } => self.revoke(now, left),
-            Step::Key { .. } | Step::Assertion(_) | Step::Exchange(_) | Step::Refresh { .. } => {
+            Step::Poll => {
+                self.awaiting = None;
                 self.end(Err(error))
             }
+            Step::Key { .. }
+            | Step::Code(_)
+            | Step::Assertion(_)
+            | Step::Exchange(_)
+            | Step::Refresh { .. } => self.end(Err(error)),
             // Other requests have nothing that could be missing.
             other => {
                 self.step = other;
@@ -678,13 +728,13 @@ impl Machine {
     }
 
     fn tick(&mut self, now: u64) -> Result<Action, Error> {
-        match self
-            .awaiting
-            .take_if(|authorization| now >= authorization.until)
-        {
-            Some(_) if self.is_at_rest() => Err(Error::Expired),
-            _ => Ok(Action::Wait),
+        if self.tick_at().is_none_or(|at| now < at) {
+            return Ok(Action::Wait);
         }
+        if self.awaiting.take_if(|it| now >= it.until).is_some() {
+            return Err(Error::Expired);
+        }
+        self.poll(now)
     }
 
     fn cancel(&mut self) -> Result<Action, Error> {

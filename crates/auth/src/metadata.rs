@@ -25,6 +25,7 @@ pub(crate) struct ResourceMetadata {
 pub(crate) struct ServerMetadata {
     pub(crate) issuer: String,
     pub(crate) authorization_endpoint: Option<String>,
+    pub(crate) device_authorization_endpoint: Option<String>,
     pub(crate) token_endpoint: Option<String>,
     pub(crate) registration_endpoint: Option<String>,
     pub(crate) revocation_endpoint: Option<String>,
@@ -80,6 +81,7 @@ impl ServerMetadata {
         Self {
             issuer: origin.to_owned(),
             authorization_endpoint: at("authorize"),
+            device_authorization_endpoint: None,
             token_endpoint: at("token"),
             registration_endpoint: at("register"),
             revocation_endpoint: None,

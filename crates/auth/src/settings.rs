@@ -96,6 +96,8 @@ pub enum Grant {
     /// The user signs in with a browser.
     #[default]
     AuthorizationCode,
+    /// The user signs in with a browser on any device, and enters a code there (RFC 8628).
+    DeviceCode,
     /// The configured client signs in for itself.
     ClientCredentials,
     /// The configured client presents an assertion that another party has signed (RFC 7523): the platform that it runs
@@ -107,9 +109,14 @@ impl Grant {
     /// Tests if no user is needed.
     pub fn is_unattended(self) -> bool {
         match self {
-            Self::AuthorizationCode => false,
+            Self::AuthorizationCode | Self::DeviceCode => false,
             Self::ClientCredentials | Self::JwtBearer => true,
         }
+    }
+
+    /// Tests if the browser is redirected to an address of the client at the end.
+    pub fn has_redirect(self) -> bool {
+        self == Self::AuthorizationCode
     }
 }
 

@@ -34,12 +34,7 @@ pub(crate) fn read(
     former: Option<&Tokens>,
     credential: &Credential,
 ) -> Result<Tokens, Error> {
-    // Some servers report errors with the status 200.
-    let refusal_read = serde_json::from_slice::<Refusal>(response.body);
-    let is_refused = refusal_read.is_ok_and(|refusal| !refusal.error.is_empty());
-    if is_refused || !matches!(response.status, 200 | 201) {
-        return Err(refusal("the request for a token", response));
-    }
+    check("the request for a token", response)?;
     let bad = |reason: &str| Error::BadToken {
         reason: reason.to_owned(),
     };
@@ -85,6 +80,16 @@ pub(crate) fn read(
         scopes,
         is_bound,
     })
+}
+
+/// Checks that a request was not refused. Some servers report errors with the status 200.
+pub(crate) fn check(request: &'static str, response: &Response<'_>) -> Result<(), Error> {
+    let read = serde_json::from_slice::<Refusal>(response.body);
+    let is_refused = read.is_ok_and(|refusal| !refusal.error.is_empty());
+    if is_refused || !matches!(response.status, 200 | 201) {
+        return Err(refusal(request, response));
+    }
+    Ok(())
 }
 
 /// Reads the assertion in a response of an identity provider, which exchanges tokens (RFC 8693).
@@ -141,7 +146,8 @@ pub(crate) fn excerpt(text: &str) -> Option<String> {
     Some(shown(text)).filter(|text| !text.is_empty())
 }
 
-fn seconds(value: &Value) -> Option<u64> {
+/// A number of seconds, which some servers send as text.
+pub(crate) fn seconds(value: &Value) -> Option<u64> {
     let number = value.as_u64().or_else(|| {
         let seconds = value.as_f64()?;
         // The conversion saturates.

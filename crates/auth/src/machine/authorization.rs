@@ -3,7 +3,7 @@
 use subtle::ConstantTimeEq as _;
 use url::Url;
 
-use super::{Action, Authorization, Machine, Pending};
+use super::{Action, Authorization, Machine, Pending, Way};
 use crate::{Credential, Error, pkce, tokens::excerpt};
 
 /// The parameters of the response that matter.
@@ -62,30 +62,40 @@ pub(super) fn complete(
 impl Machine {
     /// Handles the URL that the browser was redirected to. A forged one must not end the sign-in.
     pub(super) fn callback(&mut self, now: u64, url: &str) -> Action {
-        let Some(authorization) = self.awaiting.as_ref().filter(|_| !self.is_committed()) else {
+        let awaited = self.awaiting.as_ref().filter(|_| !self.is_committed());
+        let Some(Way::Browser { sign_in, .. }) = awaited.map(|it| &it.way) else {
             return Action::Ignore(Error::WrongState);
         };
         let callback = Callback::read(url);
         let state = callback.state.as_deref().unwrap_or_default();
-        let expected = authorization.sign_in.state.expose();
+        let expected = sign_in.state.expose();
         if !bool::from(state.as_bytes().ct_eq(expected.as_bytes())) {
             return Action::Ignore(Error::WrongState);
         }
-        let Some(authorization) = self.awaiting.take() else {
+        let Some(Authorization {
+            way: Way::Browser {
+                sign_in,
+                names_issuer,
+            },
+            credential,
+            ..
+        }) = self.awaiting.take()
+        else {
             return Action::Wait;
         };
-        match authorization.code(callback) {
-            Ok(code) => self.exchange(now, authorization, &code),
+        match callback.code(&credential.issuer, names_issuer) {
+            Ok(code) => self.exchange(now, &sign_in, credential, &code),
             Err(error) => self.end(Err(error)),
         }
     }
 
-    fn exchange(&mut self, now: u64, authorization: Authorization, code: &str) -> Action {
-        let Authorization {
-            sign_in,
-            credential,
-            ..
-        } = authorization;
+    fn exchange(
+        &mut self,
+        now: u64,
+        sign_in: &Pending,
+        credential: Credential,
+        code: &str,
+    ) -> Action {
         let mut parameters = vec![
             ("grant_type", "authorization_code"),
             ("code", code),
@@ -103,22 +113,22 @@ impl Machine {
     }
 }
 
-impl Authorization {
+impl Callback {
     /// The code of the response, if it is from the authorization server that was asked.
-    fn code(&self, callback: Callback) -> Result<String, Error> {
-        let is_right = match &callback.issuer {
+    fn code(self, asked: &str, names_issuer: bool) -> Result<String, Error> {
+        let is_right = match &self.issuer {
             // Compared as text: a normalised comparison would accept other issuers.
-            Some(issuer) => *issuer == self.credential.issuer,
-            None => !self.names_issuer,
+            Some(issuer) => issuer == asked,
+            None => !names_issuer,
         };
         // Nothing of a response from somewhere else is shown.
         if !is_right {
             return Err(Error::WrongIssuer {
-                expected: self.credential.issuer.clone(),
+                expected: asked.to_owned(),
             });
         }
-        if let Some(code) = callback.error {
-            let said = callback.description.as_deref().and_then(excerpt);
+        if let Some(code) = self.error {
+            let said = self.description.as_deref().and_then(excerpt);
             return Err(match &*code {
                 "access_denied" => Error::Denied { said },
                 _ => Error::Refused {
@@ -129,11 +139,9 @@ impl Authorization {
                 },
             });
         }
-        callback.code.ok_or(Error::NoCode)
+        self.code.ok_or(Error::NoCode)
     }
-}
 
-impl Callback {
     /// Reads the query of a URL, or a query alone. A parameter that is repeated counts as forged.
     fn read(text: &str) -> Self {
         let text = text.trim();

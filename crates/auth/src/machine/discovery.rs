@@ -323,7 +323,7 @@ impl Machine {
     }
 
     fn wants_refresh(&self) -> bool {
-        self.settings.grant == crate::Grant::AuthorizationCode
+        !self.settings.grant.is_unattended()
     }
 }
 

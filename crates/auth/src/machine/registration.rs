@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Action, Authorization, Body, Found, Machine, Pending, Registration, Request, Response, Step,
+    Way,
 };
 use crate::{
     Authentication, Client, Credential, Error, Secret, metadata::ServerMetadata, tokens::refusal,
@@ -35,7 +36,8 @@ impl Machine {
         sign_in: Pending,
     ) -> Result<Action, Error> {
         let is_silent = server.code_challenge_methods_supported.is_none();
-        if !(server.supports_s256() || is_silent && self.settings.assumes_pkce) {
+        let is_safe = server.supports_s256() || is_silent && self.settings.assumes_pkce;
+        if self.settings.grant.has_redirect() && !is_safe {
             return Err(Error::NoPkce {
                 issuer: found.issuer,
             });
@@ -131,12 +133,21 @@ impl Machine {
             .unwrap_or("client_secret_basic");
         let mut body = json!({
             "client_name": self.settings.client_name,
-            "redirect_uris": [sign_in.redirect_uri],
-            "grant_types": ["authorization_code", "refresh_token"],
-            "response_types": ["code"],
             "token_endpoint_auth_method": method,
-            "application_type": if is_loopback(&sign_in.redirect_uri) { "native" } else { "web" },
         });
+        if self.settings.grant.has_redirect() {
+            let redirect_uri = &sign_in.redirect_uri;
+            body["redirect_uris"] = json!([redirect_uri]);
+            body["grant_types"] = json!(["authorization_code", "refresh_token"]);
+            body["response_types"] = json!(["code"]);
+            let is_native = is_loopback(redirect_uri);
+            body["application_type"] = if is_native { "native" } else { "web" }.into();
+        } else {
+            body["grant_types"] = json!([super::device::GRANT, "refresh_token"]);
+            // Without the member, it would be `code`.
+            body["response_types"] = json!([]);
+            body["application_type"] = "native".into();
+        }
         if *names_scopes {
             body["scope"] = self.scopes(found, server).join(" ").into();
         }
@@ -201,6 +212,9 @@ impl Machine {
         sign_in: Pending,
         client: Client,
     ) -> Result<Action, Error> {
+        if !self.settings.grant.has_redirect() {
+            return self.request_code(now, found, server, client);
+        }
         let issuer = &found.issuer;
         let endpoint = server.authorization_endpoint.as_ref();
         let mut url = self.endpoint(issuer, endpoint, "authorization endpoint")?;
@@ -210,13 +224,16 @@ impl Machine {
         let until = now + super::PATIENCE;
         let action = Action::Open {
             url: url.clone(),
+            code: None,
             until,
         };
         self.step = Step::Rest;
         self.awaiting = Some(Authorization {
-            sign_in,
+            way: Way::Browser {
+                sign_in,
+                names_issuer: server.authorization_response_iss_parameter_supported,
+            },
             credential,
-            names_issuer: server.authorization_response_iss_parameter_supported,
             until,
         });
         Ok(action)

@@ -37,7 +37,7 @@ impl Machine {
     }
 
     /// Adds what a client with a key has to sign.
-    fn with_assertion(
+    pub(super) fn with_assertion(
         &self,
         now: u64,
         credential: &Credential,
@@ -75,7 +75,7 @@ impl Machine {
     }
 
     /// Sends a request, which is sent again if its receiver demands another nonce.
-    fn send_proven(&mut self, request: Request) -> Action {
+    pub(super) fn send_proven(&mut self, request: Request) -> Action {
         self.proven = request.proof.is_some().then(|| request.clone());
         Action::Send(request)
     }
@@ -84,18 +84,27 @@ impl Machine {
         &mut self,
         now: u64,
         response: &Response<'_>,
-        mut credential: Credential,
+        credential: Credential,
     ) -> Result<Action, Error> {
-        let issued = tokens::read(now, response, None, &credential).inspect_err(|error| {
-            if matches!(error, Error::Refused { code, .. } if CLIENT_REFUSED.contains(&&**code)) {
-                self.forget_client();
-            }
-        })?;
+        let issued = tokens::read(now, response, None, &credential);
+        let issued = issued.inspect_err(|error| self.note_refusal(error))?;
+        Ok(self.keep(credential, issued))
+    }
+
+    /// Has a client registered anew that the authorization server does not accept.
+    pub(super) fn note_refusal(&mut self, error: &Error) {
+        if matches!(error, Error::Refused { code, .. } if CLIENT_REFUSED.contains(&&**code)) {
+            self.forget_client();
+        }
+    }
+
+    /// Saves the first tokens of a sign-in.
+    pub(super) fn keep(&mut self, mut credential: Credential, issued: Tokens) -> Action {
         credential.tokens = Some(issued);
         self.challenge = Challenge::default();
         self.step_up = None;
         self.step = Step::Save(credential);
-        Ok(Action::Save)
+        Action::Save
     }
 
     /// Renews the tokens.

@@ -2,6 +2,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may fail")]
 
 mod alone;
+mod device;
 mod hostile;
 mod proof;
 mod quirks;

@@ -49,6 +49,8 @@ pub(crate) struct Place {
     pub(crate) proofs: Vec<(Value, Value)>,
     /// The home page, in place of these documents.
     pub(crate) pages: Vec<&'static str>,
+    /// The response to the request for a code that the user enters.
+    pub(crate) codes: (u16, Value),
 }
 
 impl Place {
@@ -63,6 +65,7 @@ impl Place {
                 json!({
                     "issuer": ISSUER,
                     "authorization_endpoint": "https://auth.example/authorize?prompt=consent",
+                    "device_authorization_endpoint": "https://auth.example/device",
                     "token_endpoint": "https://auth.example/token",
                     "registration_endpoint": "https://auth.example/register",
                     "revocation_endpoint": "https://auth.example/revoke",
@@ -95,6 +98,7 @@ impl Place {
             nonce: None,
             proofs: Vec::new(),
             pages: Vec::new(),
+            codes: (200, codes()),
         }
     }
 
@@ -136,6 +140,7 @@ impl Place {
                 let (status, body) = self.vouched.clone().unwrap();
                 (status, body.to_string())
             }
+            "https://auth.example/device" => (self.codes.0, self.codes.1.to_string()),
             "https://auth.example/revoke" => (200, String::new()),
             "https://auth.example/token" => {
                 if let Some(proof) = &request.proof {
@@ -189,6 +194,18 @@ impl Place {
     pub(crate) fn last_form(&self) -> &BTreeMap<String, String> {
         &self.requests.last().unwrap().1
     }
+}
+
+/// The codes of an honest authorization server.
+fn codes() -> Value {
+    json!({
+        "device_code": "device-5ecret",
+        "user_code": "WDJB-MJHT",
+        "verification_uri": "https://auth.example/enter",
+        "verification_uri_complete": "https://auth.example/enter?code=WDJB-MJHT",
+        "expires_in": 300,
+        "interval": 7,
+    })
 }
 
 /// Reads the header and the claims of a token.
@@ -305,14 +322,18 @@ impl Rig {
         Unsigned::token(&text, b"signature")
     }
 
+    /// Starts a sign-in, up to the page for the user.
+    pub(crate) fn begin(&mut self, redirect_uri: &str) -> Action {
+        let random = std::array::from_fn(|at| u8::try_from(at).unwrap());
+        self.handle(Event::SignIn(SignIn {
+            redirect_uri: redirect_uri.to_owned(),
+            random,
+        }))
+    }
+
     /// Starts a sign-in, up to the browser.
     pub(crate) fn start(&mut self) -> Result<BTreeMap<String, String>, Error> {
-        let random = std::array::from_fn(|at| u8::try_from(at).unwrap());
-        let action = self.handle(Event::SignIn(SignIn {
-            redirect_uri: REDIRECT.to_owned(),
-            random,
-        }));
-        match action {
+        match self.begin(REDIRECT) {
             Action::Open { url, .. } => Ok(url.query_pairs().into_owned().collect()),
             Action::Done(Err(error)) => Err(error),
             other => panic!("{other:?}"),

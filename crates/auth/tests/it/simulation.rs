@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use switchboard_auth::{
     Action, Body, Challenge, ConfiguredClient, Credential, Error, Event, Grant, IdentityProvider,
-    Machine, Request, Response, Settings, SignIn,
+    Machine, Request, Response, Settings, SignIn, State,
 };
 
 use crate::alone::KEY;
@@ -60,6 +60,8 @@ fn settings() -> impl Strategy<Value = Settings> {
     };
     prop_oneof![
         4 => Just(Settings::new("S")),
+        3 => Just(with(None, Grant::DeviceCode, None)),
+        1 => Just(with(client(Some(KEY)), Grant::DeviceCode, None)),
         1 => Just(with(client(Some(KEY)), Grant::AuthorizationCode, None)),
         1 => Just(with(client(Some(KEY)), Grant::ClientCredentials, None)),
         1 => Just(with(client(None), Grant::JwtBearer, None)),
@@ -78,8 +80,25 @@ fn body() -> impl Strategy<Value = Value> {
             "issuer": "https://evil.example",
             "authorization_endpoint": "https://evil.example/authorize",
             "token_endpoint": "https://evil.example/token",
+            "device_authorization_endpoint": "https://evil.example/device",
             "registration_endpoint": "https://evil.example/register",
             "code_challenge_methods_supported": ["S256"],
+        })),
+        Just(json!({ "error": "authorization_pending" })),
+        Just(json!({ "error": "slow_down", "error_description": "device-5ecret" })),
+        Just(json!({ "error": "device-5ecret" })),
+        Just(json!({
+            "device_code": "evil",
+            "user_code": "EVIL\u{1b}]0;title\u{7}",
+            "verification_uri": "http://evil.example",
+        })),
+        Just(json!({
+            "device_code": "evil",
+            "user_code": "EVIL",
+            "verification_uri": "https://evil.example",
+            "verification_uri_complete": "https://10.0.0.1/enter",
+            "expires_in": u64::MAX,
+            "interval": -1,
         })),
         Just(json!({
             "issuer": ISSUER,
@@ -105,6 +124,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => Just(Step::Saved),
         2 => Just(Step::Loaded),
         1 => (0..2_000_u64).prop_map(Step::Wait),
+        4 => (0..8_u64).prop_map(Step::Wait),
         1 => Just(Step::Cancel),
         1 => Just(Step::Accepted),
         3 => (0..3_u8).prop_map(Step::Assertion),
@@ -139,12 +159,24 @@ fn check_request(request: &Request) -> Result<(), TestCaseError> {
     }
     // Tokens and clients of the honest issuer are for it alone.
     if host != "auth.example" {
-        for known in ["access-", "refresh-", "registered", "configured", "amFn"] {
+        for known in [
+            "access-",
+            "refresh-",
+            "registered",
+            "configured",
+            "amFn",
+            "device-",
+        ] {
             prop_assert!(!body.contains(known), "{} got {}", host, body);
         }
         prop_assert!(request.authorization.is_none() || host == "evil.example");
     }
     Ok(())
+}
+
+/// Tests if a request asks for tokens while the user enters a code.
+fn is_poll(request: &Request) -> bool {
+    matches!(&request.body, Some(Body::Form(form)) if form.expose().contains("device_code="))
 }
 
 /// Tests if a hostile response was stored, which is not bound to a key.
@@ -168,6 +200,7 @@ proptest! {
         let (mut now, mut stored) = (NOW, None);
         let mut in_flight: Option<Request> = None;
         let (mut state, mut to_save) = (String::new(), false);
+        let (mut polled, mut is_polling) = (None, false);
         for step in steps {
             let mut answer = (0, String::new());
             let event = match step {
@@ -240,22 +273,40 @@ demands_proof: false,
             match machine.handle(now, event) {
                 Action::Send(request) => {
                     check_request(&request)?;
+                    is_polling = is_poll(&request);
+                    if is_polling {
+                        // One that is repeated has the nonce that the server demands.
+                        prop_assert!(polled.is_none_or(|at| at < now) || place.nonce.is_some());
+                        polled = Some(now);
+                    }
                     in_flight = Some(request);
                     to_save = false;
                 }
-                Action::Open { url, .. } => {
+                Action::Open { url, code, until } => {
                     prop_assert_eq!(url.scheme(), "https");
+                    prop_assert!(until <= now + 1_800);
+                    if let Some(code) = code {
+                        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+                        prop_assert!(code.text.bytes().all(is_plain), "{}", code.text);
+                        let complete = code.complete.iter().filter_map(|url| url.host_str());
+                        prop_assert!(complete.into_iter().all(|host| host == "auth.example"));
+                    }
                     let pairs = url.query_pairs();
                     let found = pairs.filter(|(name, _)| name == "state").map(|(_, value)| value.into_owned());
                     state = found.last().unwrap_or_default();
                 }
                 Action::Save => to_save = true,
-                Action::Done(_) => {
+                Action::Done(outcome) => {
+                    let told = format!("{outcome:?}");
+                    prop_assert!(!is_polling || !told.contains("5ecret"), "{}", told);
                     in_flight = None;
                     to_save = false;
                 }
                 Action::Load | Action::MakeKey | Action::ReadAssertion | Action::Wait | Action::Ignore(_) => {}
             }
+            // The end of a sign-in is not missed.
+            let is_awaiting = matches!(machine.state(), State::AwaitingUser { .. });
+            prop_assert!(!is_awaiting || in_flight.is_some() || machine.tick_at().is_some());
             // A token that is bound to a key is not used without it.
             let is_bound = machine.proof_key().is_some();
             prop_assert!(machine.token().is_none() || is_bound == demands_proof || stored_is_evil(stored.as_ref()));

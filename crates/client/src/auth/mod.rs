@@ -41,7 +41,7 @@ use reqwest::{
 };
 pub use switchboard_auth::{
     Authentication, Challenge, ConfiguredClient, Credential, Error, Grant, IdentityProvider,
-    Renewed, ResourceParameter, Secret, Settings, State, Tokens,
+    Renewed, ResourceParameter, Secret, Settings, State, Tokens, UserCode,
 };
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -93,6 +93,7 @@ struct View {
 #[derive(Debug)]
 pub struct Opened {
     url: Url,
+    code: Option<UserCode>,
     until: u64,
     number: u64,
     outcome: oneshot::Receiver<Result<(), Error>>,
@@ -282,6 +283,12 @@ impl Opened {
     /// The page to open in a browser.
     pub fn url(&self) -> &str {
         self.url.as_str()
+    }
+
+    /// The code that the user has to enter on the page, if the settings say [`Grant::DeviceCode`]. Any browser will do
+    /// then, also on another device.
+    pub fn code(&self) -> Option<&UserCode> {
+        self.code.as_ref()
     }
 
     /// The time until which the user has to finish.

@@ -7,7 +7,7 @@ use std::{net::IpAddr, pin::Pin, sync::Arc, time::Duration};
 use reqwest::StatusCode;
 use switchboard_auth::{
     Action, Challenge, Error, Event, Machine, Reach, Renewed, Response, Settings, SignIn, State,
-    Tokens,
+    Tokens, UserCode,
 };
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -61,7 +61,7 @@ pub(super) enum Command {
 /// A sign-in by a user.
 struct Attempt {
     number: u64,
-    /// Missing if no user is needed.
+    /// Missing if the browser is not redirected.
     listener: Option<Listener>,
     /// Waits for the page to open.
     opening: Option<Answer<Outcome<Option<Opened>>>>,
@@ -202,23 +202,25 @@ impl Task {
         }
     }
 
-    /// The time of the next check.
+    /// The time of the next check. Work in flight ends by itself.
     fn due(&self) -> Option<Instant> {
-        let save_at = self.save_again.filter(|_| self.flight.is_none());
-        let save_at = save_at.map(|(at, _)| at);
+        if self.flight.is_some() {
+            return None;
+        }
+        let save_at = self.save_again.map(|(at, _)| at);
         let now = now();
         let wall = |at: u64| Instant::now() + Duration::from_secs(at.saturating_sub(now)).min(NAP);
-        let end = match self.machine.state() {
-            State::AwaitingUser { until } => Some(wall(until)),
-            State::SignedIn { .. } => None,
-            // Its work ends by itself, or nothing is to be done.
-            _ => return save_at,
-        };
-        let renewal = self.renew_at().map(|at| match self.retry {
+        let awaited = self.machine.tick_at().map(wall);
+        let is_usable = matches!(
+            self.machine.state(),
+            State::AwaitingUser { .. } | State::SignedIn { .. }
+        );
+        let renewal = self.renew_at().filter(|_| is_usable);
+        let renewal = renewal.map(|at| match self.retry {
             Some((failed, delay)) => wall(at).max(failed + delay),
             None => wall(at),
         });
-        [end, renewal, save_at].into_iter().flatten().min()
+        [awaited, renewal, save_at].into_iter().flatten().min()
     }
 
     fn renew_at(&self) -> Option<u64> {
@@ -244,7 +246,7 @@ impl Task {
     }
 
     async fn tick(&mut self) {
-        if matches!(self.machine.state(), State::AwaitingUser { .. }) {
+        if self.machine.tick_at().is_some() {
             self.handle(Event::Tick).await;
         }
         let is_due = |(at, _)| Instant::now() >= at;
@@ -368,15 +370,16 @@ impl Task {
         self.handle(Event::SignIn(start)).await;
     }
 
-    /// Listens for the browser, if there will be one. The address of the last sign-in is preferred, since the client is
+    /// Listens for the browser, if it will be redirected. The address of the last sign-in is preferred, since the client is
     /// registered with it.
     async fn listen(&mut self) -> Outcome<Option<Listener>> {
-        if self.settings.grant.is_unattended() {
+        if !self.settings.grant.has_redirect() {
             return Ok(None);
         }
         let configured = self.settings.redirect_uri.clone();
         let client = self.machine.credential().map(|known| &known.client);
         let registered = client.and_then(|client| client.redirect_uri.clone());
+        let registered = registered.filter(|uri| !uri.is_empty());
         if let (None, Some(uri)) = (&configured, registered)
             && let Ok(listener) = Listener::bind(Some(&uri)).await
         {
@@ -552,8 +555,8 @@ impl Task {
                     }
                     Err(error) => self.machine.handle(now(), Event::Unable(error)),
                 },
-                Action::Open { url, until } => {
-                    if self.opened(url, until) {
+                Action::Open { url, code, until } => {
+                    if self.opened(url, code, until) {
                         break;
                     }
                     self.machine.handle(now(), Event::Cancel)
@@ -586,7 +589,7 @@ impl Task {
     }
 
     /// Hands the page to the caller. Returns `false` if the caller has stopped waiting.
-    fn opened(&mut self, url: Url, until: u64) -> bool {
+    fn opened(&mut self, url: Url, code: Option<UserCode>, until: u64) -> bool {
         let (Some(attempt), Some(commands)) = (&mut self.attempt, self.handles.upgrade()) else {
             return false;
         };
@@ -594,6 +597,7 @@ impl Task {
         attempt.ending = Some(ending);
         let opened = Opened {
             url,
+            code,
             until,
             number: attempt.number,
             outcome,

@@ -26,7 +26,7 @@ use tokio::{
 use url::Url;
 
 use crate::{
-    Wire, modern,
+    Wire, device, modern,
     proof::{self, Proof},
     server::{Incoming, PATIENCE, Server},
 };
@@ -66,6 +66,8 @@ pub(crate) struct Book {
     pub(crate) nonce: Option<&'static str>,
     /// The proofs so far, if tokens have to be bound to a key.
     pub(crate) bound: Option<Vec<Proof>>,
+    /// The errors for a user who has not entered the code, the last one first.
+    pub(crate) pending: Vec<&'static str>,
 }
 
 impl Book {
@@ -176,6 +178,7 @@ async fn answer(incoming: Incoming, base: String, book: Arc<Mutex<Book>>) {
                 "issuer": base,
                 "authorization_endpoint": format!("{base}/authorize"),
                 "token_endpoint": format!("{base}/token"),
+                "device_authorization_endpoint": format!("{base}/device"),
                 "registration_endpoint": format!("{base}/register"),
                 "revocation_endpoint": format!("{base}/revoke"),
                 "code_challenge_methods_supported": ["S256"],
@@ -184,6 +187,7 @@ async fn answer(incoming: Incoming, base: String, book: Arc<Mutex<Book>>) {
             }),
         ),
         "/register" => (201, String::new(), json!({ "client_id": "client" })),
+        "/device" => (200, String::new(), device::codes(&base)),
         "/revoke" => {
             let form = parameters(&incoming.body);
             book.lock().revoked.push(form["token"].clone());
@@ -223,7 +227,10 @@ async fn answer(incoming: Incoming, base: String, book: Arc<Mutex<Book>>) {
 
 fn token(form: &BTreeMap<String, String>, book: &mut Book) -> (u16, String, Value) {
     let invalid = (400, String::new(), json!({ "error": "invalid_grant" }));
-    if form["grant_type"] != "authorization_code" {
+    if let Some(error) = device::refusal(form, book) {
+        return (400, String::new(), json!({ "error": error }));
+    }
+    if form["grant_type"] == "refresh_token" {
         let refresh = &form["refresh_token"];
         if !book.used.insert(refresh.clone()) {
             book.reused.push(refresh.clone());

@@ -11,6 +11,7 @@ mod auth;
 #[path = "../common/contract.rs"]
 mod common_contract;
 mod contract;
+mod device;
 mod headers;
 mod legacy;
 mod proof;
