@@ -1,12 +1,14 @@
 // A user with a browser, without a screen: opens a page, presses the button of each form, and follows every redirect.
 //
-//     node browser.mjs URL yes       gives consent
-//     node browser.mjs URL no        denies it
-//     node browser.mjs URL copy      gives consent, but prints the last address in place of opening it
+//     node browser.mjs URL ANSWER CODE
+//
+// ANSWER is `yes` to give consent, `no` to deny it, or `copy` to give it, but print the last address in place of opening
+// it. CODE is entered where a page asks for one.
 //
 // The last address is the one of this machine that the client listens at: its path is /callback.
 
-const [start, answer] = process.argv.slice(2);
+const [start, answer, code] = process.argv.slice(2);
+let isEntered = false;
 const cookies = new Map();
 let request = { url: start, method: "GET" };
 for (let step = 0; step < 20; step += 1) {
@@ -28,12 +30,17 @@ for (let step = 0; step < 20; step += 1) {
         continue;
     }
     const page = await response.text();
-    const form = /<form method="post" action="([^"]+)"/.exec(page);
-    if (!form || pathname === "/callback") {
+    const form = /<form[^>]* method="post" action="([^"]+)"([^]*)/.exec(page);
+    const asksForCode = Boolean(form?.[2].includes('type="text" name="user_code"'));
+    if (!form || pathname === "/callback" || (asksForCode && isEntered)) {
         console.log(`${response.status} ${page}`);
-        process.exit(response.ok ? 0 : 1);
+        process.exit(response.ok && !asksForCode ? 0 : 1);
     }
-    const body = `answer=${answer === "no" ? "no" : "yes"}`;
-    request = { url: new URL(form[1], request.url).href, method: "POST", body };
+    const hidden = form[2].matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g);
+    const body = new URLSearchParams([...hidden].map(([, name, value]) => [name, value]));
+    if (asksForCode) body.set("user_code", code);
+    isEntered ||= asksForCode;
+    body.set("answer", answer === "no" ? "no" : "yes");
+    request = { url: new URL(form[1], request.url).href, method: "POST", body: body.toString() };
 }
 throw new Error("too many pages");

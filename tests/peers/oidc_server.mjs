@@ -17,7 +17,7 @@ import { z } from "zod";
 const lifetime = Number(process.argv[2] ?? 3600);
 const grants = new Set();
 const issued = new Set();
-const book = { isDown: false, isSlow: false, holdsTokens: false, refusesAll: false, pending: 0, codes: 0, refreshes: 0, reused: 0, revoked: 0, refused: 0, errors: [], tokens: [] };
+const book = { isDown: false, isSlow: false, holdsTokens: false, refusesAll: false, pending: 0, codes: 0, devices: 0, refreshes: 0, reused: 0, revoked: 0, refused: 0, errors: [], tokens: [] };
 
 const app = express();
 const http = createServer(app);
@@ -29,6 +29,7 @@ const resource = `${origin}/mcp`;
 const provider = new Provider(`${origin}/oidc`, {
     cookies: { keys: ["a key for tests"] },
     features: {
+        deviceFlow: { enabled: true },
         devInteractions: { enabled: false },
         registration: { enabled: true },
         revocation: { enabled: true },
@@ -55,6 +56,7 @@ const provider = new Provider(`${origin}/oidc`, {
 provider.on("grant.success", (context) => {
     const { grant_type: type } = context.oidc.params;
     book.codes += Number(type === "authorization_code");
+    book.devices += Number(type.endsWith(":device_code"));
     book.refreshes += Number(type === "refresh_token");
     book.tokens.push(context.body.access_token, context.body.refresh_token);
     issued.add(context.body.access_token);

@@ -41,7 +41,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// tokens, encrypted, and renews them, so that all clients stay signed in.
 ///
 /// If the browser runs on another machine, it ends at an address that it cannot open, which begins with
-/// `http://127.0.0.1`. Copy that address from the browser, and paste it here.
+/// `http://127.0.0.1`. Copy that address from the browser, and paste it here. With `"grant": "device_code"` in `oauth` of
+/// the server, you enter a code in a browser on any device instead.
 #[derive(Debug, Args)]
 pub struct Login {
     /// Name of the server
@@ -140,17 +141,28 @@ fn sign_in(link: &Arc<Link>, args: &Login) -> Result<Shown, Error> {
         return Ok(progress.login);
     };
     let url = visible_line(&url);
-    let is_opened = !args.no_browser && open(&url);
-    print::say(if is_opened {
-        "sign in on the page that was opened in your browser, which is:"
-    } else {
-        "open this page in a browser, and sign in there:"
+    let complete = page.complete_url.as_deref().map(visible_line);
+    let is_opened = !args.no_browser && open(complete.as_deref().unwrap_or(&url));
+    let code = page.code.as_deref().map(visible_line);
+    print::say(match (is_opened, &code) {
+        (true, None) => "sign in on the page that was opened in your browser, which is:",
+        (false, None) => "open this page in a browser, and sign in there:",
+        (true, Some(_)) => {
+            "sign in with this code on the page that was opened in your browser, which is:"
+        }
+        (false, Some(_)) => "open this page in a browser on any device, and enter this code:",
     });
     print::data(&format!("{url}\n"))?;
-    print::hint("if the browser ends at an address that it cannot open, paste that address here");
-    let (reader, to) = (Arc::clone(link), address.clone());
-    // It ends with the program: a terminal may never have another line.
-    thread::spawn(move || read_callbacks(&reader, &to));
+    if let Some(code) = code {
+        print::data(&format!("{code}\n"))?;
+    } else {
+        print::hint(
+            "if the browser ends at an address that it cannot open, paste that address here",
+        );
+        let (reader, to) = (Arc::clone(link), address.clone());
+        // It ends with the program: a terminal may never have another line.
+        thread::spawn(move || read_callbacks(&reader, &to));
+    }
     let began = Instant::now();
     loop {
         let state: LoginProgress = link.get(&address)?;

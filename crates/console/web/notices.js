@@ -11,8 +11,9 @@ const MOST_NOTICES = 3;
 const FRESH_MS = 500;
 const born = new WeakMap();
 
-// A notice at the edge of the page; the tone is "good", "bad" or undefined.
-export function notice(text, tone) {
+// A notice at the edge of the page; the tone is "good", "bad" or undefined. One that stays is closed by the user, or by
+// the function that is returned.
+export function notice(text, tone, stays = tone === "bad") {
   const node = h("div", { class: "notice", "data-tone": tone, role: tone === "bad" ? "alert" : "status" }, h("span", null, prose(text)));
   born.set(node, performance.now());
   const close = () => node.remove();
@@ -20,8 +21,8 @@ export function notice(text, tone) {
   const place = document.getElementById("notices");
   place.append(node);
   while (place.childElementCount > MOST_NOTICES) place.firstElementChild.remove();
-  // Errors stay until the user closes them.
-  if (tone !== "bad") setTimeout(close, STAYS_MS);
+  if (!stays) setTimeout(close, STAYS_MS);
+  return close;
 }
 
 // Removes the notices of the previous page. One that has just appeared was caused by the navigation.

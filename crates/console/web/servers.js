@@ -111,15 +111,18 @@ async function signIn(name) {
   const tab = window.open("", "_blank");
   if (tab) tab.opener = null;
   let opened = false;
+  let close;
   try {
-    const { url } = await post(path("servers", name, "login"));
+    const { url: page, code, completeUrl } = await post(path("servers", name, "login"));
+    const url = completeUrl ?? page;
     if (!url) tab?.close();
     else if (!/^https?:/.test(url)) throw new Error(`The page of ${name} has an address that is not of the web.`);
     else if (!tab) throw new Error(`Your browser blocked the page. Allow pop-ups here, or run \`switchboard login ${name}\`.`);
     else {
       opened = true;
       tab.location.replace(url);
-      notice(`Sign in to ${name} in the new tab.`);
+      // The code is needed until the end.
+      close = code ? notice(`Sign in to ${name} in the new tab, with the code \`${code}\`.`, undefined, true) : notice(`Sign in to ${name} in the new tab.`);
     }
     let progress;
     do progress = await get(path("servers", name, "login"));
@@ -130,6 +133,8 @@ async function signIn(name) {
     // The page of the provider may say more.
     if (!opened) tab?.close();
     notice(error.message, "bad");
+  } finally {
+    close?.();
   }
 }
 

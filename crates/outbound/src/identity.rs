@@ -215,6 +215,7 @@ fn of_oauth(oauth: &OAuth) -> Vec<(&'static str, Value<'_>)> {
             "grant",
             match grant {
                 Grant::AuthorizationCode => Value::Absent,
+                Grant::DeviceCode => Value::Text("device_code"),
                 Grant::ClientCredentials => Value::Text("client_credentials"),
                 Grant::JwtBearer => Value::Text("jwt_bearer"),
             },

@@ -19,7 +19,7 @@ use switchboard_base::{health::Reason, random, scrub, time};
 use switchboard_client::{
     auth::{
         ConfiguredClient, Credential, Error as AuthError, Grant as AuthGrant, IdentityProvider,
-        OAuth, Opened, ResourceParameter as AuthResource, Settings, State,
+        OAuth, Opened, ResourceParameter as AuthResource, Settings, State, UserCode,
     },
     http::HttpConfigError,
 };
@@ -83,8 +83,18 @@ pub struct Page {
     pub id: String,
     /// Its address.
     pub url: String,
+    /// The code that the user enters there, in any browser.
+    pub code: Option<UserCode>,
     /// The time until which the user has to finish.
     pub until: SystemTime,
+}
+
+impl Page {
+    /// The address that a browser opens: of the page that knows the code already, if there is one.
+    pub fn address(&self) -> &str {
+        let complete = self.code.as_ref().and_then(|code| code.complete.as_ref());
+        complete.map_or(&self.url, |url| url.as_str())
+    }
 }
 
 /// The reason why a user cannot sign in to a server.
@@ -311,6 +321,7 @@ impl SignIns {
         let page = Page {
             id: format!("{:016x}", random::number()),
             url: opened.url().to_owned(),
+            code: opened.code().cloned(),
             until: opened.until(),
         };
         begun(Some(page.clone()));
@@ -486,6 +497,7 @@ fn settings(remote: &Remote) -> Settings {
     settings.parameters = parameters.into_iter().collect();
     settings.grant = match oauth.grant {
         Grant::AuthorizationCode => AuthGrant::AuthorizationCode,
+        Grant::DeviceCode => AuthGrant::DeviceCode,
         Grant::ClientCredentials => AuthGrant::ClientCredentials,
         Grant::JwtBearer => AuthGrant::JwtBearer,
     };

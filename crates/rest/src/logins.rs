@@ -44,13 +44,19 @@ pub struct Login {
 }
 
 /// The page of a sign-in that was started.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LoginPage {
     /// The address that the user has to open in a browser. Missing if the client has signed in for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// The code that the user has to enter there, in any browser.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The address of the page that knows the code already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complete_url: Option<String>,
     /// The time until which the user has to finish.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,

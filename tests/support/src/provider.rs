@@ -93,9 +93,17 @@ impl Drop for Provider {
 
 /// A user with a browser, who gives consent (`yes`), denies it (`no`), or gives it and copies the last address (`copy`).
 pub fn browse(tools: &Tools, url: &str, answer: &str) -> Output {
+    browse_with(tools, &[url, answer])
+}
+
+/// The same user, who enters a code first.
+pub fn enter(tools: &Tools, url: &str, code: &str, answer: &str) -> Output {
+    browse_with(tools, &[url, answer, code])
+}
+
+fn browse_with(tools: &Tools, args: &[&str]) -> Output {
     let browser = include_str!("../../peers/browser.mjs");
-    let browser = run(tools, browser, &[url, answer]);
-    browser.wait_with_output().unwrap()
+    run(tools, browser, args).wait_with_output().unwrap()
 }
 
 /// Runs a module, which may import the packages of the peers.

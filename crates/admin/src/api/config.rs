@@ -445,6 +445,7 @@ fn oauth(oauth: &OAuth) -> Option<Value> {
             "grant",
             match grant {
                 Grant::AuthorizationCode => None,
+                Grant::DeviceCode => Some("device_code".into()),
                 Grant::ClientCredentials => Some("client_credentials".into()),
                 Grant::JwtBearer => Some("jwt_bearer".into()),
             },

@@ -46,10 +46,15 @@ pub(super) async fn start(
         actor: Some(actor),
         details: json!({}),
     }]);
-    Ok(Json(LoginPage {
-        expires_at: page.as_ref().map(|page| time::shown(page.until)),
-        url: page.map(|page| page.url),
-    }))
+    Ok(Json(page.map_or_else(LoginPage::default, |page| {
+        let (code, complete) = page.code.map(|code| (code.text, code.complete)).unzip();
+        LoginPage {
+            url: Some(page.url),
+            code,
+            complete_url: complete.flatten().map(Into::into),
+            expires_at: Some(time::shown(page.until)),
+        }
+    })))
 }
 
 /// Waits a while for the end of the sign-in.

@@ -553,11 +553,17 @@ const OAUTH: Keys = Keys {
         ),
         key(
             "grant",
-            Shape::Choice(&["authorization_code", "client_credentials", "jwt_bearer"]),
+            Shape::Choice(&[
+                "authorization_code",
+                "device_code",
+                "client_credentials",
+                "jwt_bearer",
+            ]),
             r#""authorization_code""#,
-            "\"authorization_code\": a user signs in with a browser; \"client_credentials\": the \
-             registered client signs in for itself; \"jwt_bearer\": it presents an assertion that \
-             another party has signed.",
+            "\"authorization_code\": a user signs in with a browser; \"device_code\": with a browser on \
+             any device, where the user enters a code; \"client_credentials\": the registered client \
+             signs in for itself; \"jwt_bearer\": it presents an assertion that another party has \
+             signed.",
         ),
         bare(
             "assertionFile",

@@ -68,6 +68,8 @@ pub enum Grant {
     /// A user signs in with a browser.
     #[default]
     AuthorizationCode,
+    /// A user signs in with a browser on any device, and enters a code there.
+    DeviceCode,
     /// The registered client signs in for itself.
     ClientCredentials,
     /// The registered client presents an assertion that another party has signed.

@@ -78,6 +78,7 @@ pub(super) fn read(
         assume_pkce: block.flag("assumePkce").unwrap_or_default(),
         authorization_parameters: block.map("authorizationParameters").unwrap_or_default(),
         grant: match block.text("grant") {
+            Some("device_code") => Grant::DeviceCode,
             Some("client_credentials") => Grant::ClientCredentials,
             Some("jwt_bearer") => Grant::JwtBearer,
             Some(_) => Grant::AuthorizationCode,
@@ -104,6 +105,13 @@ pub(super) fn read(
         problems.add_with_hint(
             block.at("privateKey"),
             "\"privateKey\" replaces \"clientSecret\"",
+            "remove one of them",
+        );
+    }
+    if oauth.redirect_uri.is_some() && oauth.grant == Grant::DeviceCode {
+        problems.add_with_hint(
+            block.at("redirectUri"),
+            "\"redirectUri\" has no effect with \"grant\": \"device_code\"",
             "remove one of them",
         );
     }

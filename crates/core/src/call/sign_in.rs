@@ -91,14 +91,18 @@ impl CallContext<'_> {
     /// The error that asks a client to have a page opened, as servers of 2025-11-25 send it.
     fn asking_to_open(&self, page: &Page) -> ErrorObject {
         let name = &self.upstream.name;
+        let message = match &page.code {
+            None => format!("Sign in to {name}, then try again."),
+            Some(code) => format!(
+                "Sign in to {name} with the code {}, then try again.",
+                code.text
+            ),
+        };
         let elicitation = Raw::object([
             ("mode", Raw::string("url")),
             ("elicitationId", Raw::string(&page.id)),
-            ("url", Raw::string(&page.url)),
-            (
-                "message",
-                Raw::string(&format!("Sign in to {name}, then try again.")),
-            ),
+            ("url", Raw::string(page.address())),
+            ("message", Raw::string(&message)),
         ]);
         let data = Raw::object([("elicitations", Raw::array([elicitation]))]);
         let message = format!("server `{name}` needs a sign-in");

@@ -42,41 +42,47 @@ pub(crate) fn sign_in_with(tools: &Tools, command: Command) {
 }
 
 /// `switchboard login notes`, waiting for the user.
-struct Login {
+pub(crate) struct Login {
     child: Child,
     input: ChildStdin,
-    _output: BufReader<ChildStdout>,
+    output: BufReader<ChildStdout>,
     errors: BufReader<ChildStderr>,
-    url: String,
+    pub(crate) url: String,
 }
 
-struct Done {
-    is_ok: bool,
-    told: String,
+pub(crate) struct Done {
+    pub(crate) is_ok: bool,
+    pub(crate) told: String,
 }
 
 impl Login {
-    fn start(home: &Home) -> Self {
+    pub(crate) fn start(home: &Home) -> Self {
         Self::with(home.command(&LOGIN))
     }
 
-    fn with(mut command: Command) -> Self {
+    pub(crate) fn with(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut url = String::new();
-        output.read_line(&mut url).unwrap();
-        Self {
+        let mut login = Self {
             input: child.stdin.take().unwrap(),
             errors: BufReader::new(child.stderr.take().unwrap()),
-            _output: output,
+            output: BufReader::new(child.stdout.take().unwrap()),
             child,
-            url: url.trim().to_owned(),
-        }
+            url: String::new(),
+        };
+        login.url = login.line();
+        login
+    }
+
+    /// The next line of its output: the address, then the code, if there is one.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim().to_owned()
     }
 
     /// Pastes a line.
@@ -94,7 +100,7 @@ impl Login {
         }
     }
 
-    fn finish(mut self) -> Done {
+    pub(crate) fn finish(mut self) -> Done {
         let mut told = String::new();
         while self.errors.read_line(&mut told).unwrap() > 0 {}
         let status = self.child.wait().unwrap();
@@ -106,12 +112,12 @@ impl Login {
     }
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Calls the tool of the server from the command line.
-fn add(home: &Home) -> Output {
+pub(crate) fn add(home: &Home) -> Output {
     home.run(&["call", "notes:add", "a=1", "b=2"])
 }
 
@@ -245,14 +251,14 @@ fn user_who_denies_consent_is_told() {
 }
 
 /// A client whose user opens pages.
-struct Opener {
+pub(crate) struct Opener {
     child: Child,
     output: BufReader<ChildStdout>,
 }
 
 impl Opener {
     /// Starts a client on this SDK, which calls the tool of the server.
-    fn start(tools: &Tools, sdk: &str, serve: &Serve<'_>, token: &str) -> Self {
+    pub(crate) fn start(tools: &Tools, sdk: &str, serve: &Serve<'_>, token: &str) -> Self {
         Self::answering(tools, sdk, serve, token, "accept")
     }
 
@@ -266,7 +272,7 @@ impl Opener {
     }
 
     /// The next message: an address to open, or the outcome.
-    fn next(&mut self) -> Value {
+    pub(crate) fn next(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|_| {

@@ -17,6 +17,7 @@
 
 mod apps;
 mod clients;
+mod device;
 mod left_out;
 mod login;
 mod renewals;
