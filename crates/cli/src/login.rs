@@ -41,7 +41,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// tokens, encrypted, and renews them, so that all clients stay signed in.
 ///
 /// If the browser runs on another machine, it ends at an address that it cannot open, which begins with
-/// `http://127.0.0.1`. Copy that address from the browser, and paste it here. With `"grant": "device_code"` in `oauth` of
+/// `http://127.0.0.1`. Copy that address from the browser, and paste it here. With the grant `device_code` in the entry of
 /// the server, you enter a code in a browser on any device instead.
 #[derive(Debug, Args)]
 pub struct Login {

@@ -91,7 +91,7 @@ impl Machine {
         Ok(self.keep(credential, issued))
     }
 
-    /// Has a client registered anew that the authorization server does not accept.
+    /// Has a client registered again that the authorization server does not accept.
     pub(super) fn note_refusal(&mut self, error: &Error) {
         if matches!(error, Error::Refused { code, .. } if CLIENT_REFUSED.contains(&&**code)) {
             self.forget_client();

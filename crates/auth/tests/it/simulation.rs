@@ -88,25 +88,34 @@ fn body() -> impl Strategy<Value = Value> {
         Just(json!({ "error": "slow_down", "error_description": "device-5ecret" })),
         Just(json!({ "error": "device-5ecret" })),
         Just(json!({
-            "device_code": "evil",
-            "user_code": "EVIL\u{1b}]0;title\u{7}",
-            "verification_uri": "http://evil.example",
-        })),
-        Just(json!({
-            "device_code": "evil",
-            "user_code": "EVIL",
-            "verification_uri": "https://evil.example",
-            "verification_uri_complete": "https://10.0.0.1/enter",
-            "expires_in": u64::MAX,
-            "interval": -1,
-        })),
-        Just(json!({
             "issuer": ISSUER,
             "authorization_endpoint": "https://10.0.0.1/authorize",
             "token_endpoint": "http://auth.example/token",
             "code_challenge_methods_supported": ["S256"],
         })),
     ]
+}
+
+/// The codes for a user, of which one member may be hostile, and the errors until the user has entered them.
+fn codes() -> impl Strategy<Value = (Option<(&'static str, Value)>, Vec<&'static str>)> {
+    let member = prop_oneof![
+        Just(("user_code", json!("EVIL\u{1b}]0;title\u{7}"))),
+        Just(("verification_uri", json!("http://evil.example"))),
+        Just(("verification_uri", json!("https://10.0.0.1/enter"))),
+        Just(("verification_uri_complete", json!("https://10.0.0.1/enter"))),
+        Just(("expires_in", json!(u64::MAX))),
+        Just(("interval", json!(0))),
+        Just(("interval", json!(-1))),
+        Just(("device_code", json!(null))),
+    ];
+    let error = prop_oneof![
+        4 => Just("authorization_pending"),
+        4 => Just("slow_down"),
+        1 => Just("device-5ecret"),
+        1 => Just("expired_token"),
+        1 => Just("access_denied"),
+    ];
+    (prop::option::of(member), prop::collection::vec(error, 0..6))
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -189,11 +198,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn secrets_stay_and_tokens_are_saved_first(settings in settings(), demands_proof in any::<bool>(), steps in prop::collection::vec(step(), 0..80)) {
+    fn secrets_stay_and_tokens_are_saved_first(settings in settings(), demands_proof in any::<bool>(), (member, errors) in codes(), steps in prop::collection::vec(step(), 0..80)) {
         let mut place = Place::new();
         place.challenge.demands_proof = demands_proof;
         if demands_proof {
             place.tokens["token_type"] = "DPoP".into();
+        }
+        if settings.grant == Grant::DeviceCode {
+            place.refusals = errors;
+        }
+        if let Some((name, value)) = member {
+            place.codes.1[name] = value;
         }
         place.vouched = Some((200, json!({ "access_token": "amFn.amFn.amFn" })));
         let mut machine = Machine::new(SERVER.parse().unwrap(), settings, None);
@@ -284,6 +299,7 @@ demands_proof: false,
                 }
                 Action::Open { url, code, until } => {
                     prop_assert_eq!(url.scheme(), "https");
+                    prop_assert_ne!(url.host_str(), Some("10.0.0.1"));
                     prop_assert!(until <= now + 1_800);
                     if let Some(code) = code {
                         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';

@@ -109,7 +109,7 @@ async fn user_who_denies_the_code_is_told() {
 }
 
 #[tokio::test]
-async fn sign_in_with_a_code_is_cancelled_at_once() {
+async fn sign_in_with_a_code_ends_at_once() {
     let place = Place::new(Book::default()).await;
     place.book.lock().holds_tokens = true;
     let oauth = oauth(&place);

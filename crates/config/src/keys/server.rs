@@ -549,7 +549,8 @@ const OAUTH: Keys = Keys {
         bare(
             "authorizationParameters",
             Shape::TextMap,
-            "Further parameters of the page that the user opens, such as {\"prompt\": \"consent\"}.",
+            "Further parameters of the page that the user opens, such as {\"prompt\": \"consent\"}, or of \
+             the request for a code.",
         ),
         key(
             "grant",

@@ -15,9 +15,14 @@ struct Scene {
 
 impl Scene {
     fn new() -> Option<Self> {
+        Self::with(&json!({}))
+    }
+
+    /// The same with this sign-in in the entry of the server.
+    fn with(oauth: &Value) -> Option<Self> {
         let (tools, browser) = (Tools::peers()?, Browser::start()?);
         let provider = Provider::start(&tools, 3_600);
-        let servers = json!({ "notes": { "url": provider.url() } });
+        let servers = json!({ "notes": { "url": provider.url(), "oauth": oauth } });
         let place = Place::configured(&servers, &json!({}));
         place.open(&browser);
         browser.go(&place.url("servers/notes"));
@@ -30,8 +35,8 @@ impl Scene {
         })
     }
 
-    /// Presses the button, and answers on the page of the provider.
-    fn answer(&self, answer: &str) {
+    /// Presses the button, and goes to the page of the provider.
+    fn begin(&self) {
         let before = self.browser.tabs();
         self.browser
             .click(&self.browser.by_role("button", "Sign in notes"));
@@ -40,6 +45,11 @@ impl Scene {
             tabs.into_iter().find(|tab| !before.contains(tab))
         });
         self.browser.show(&opened.expect("a tab is opened"));
+    }
+
+    /// Presses the button, and answers on the page of the provider.
+    fn answer(&self, answer: &str) {
+        self.begin();
         self.browser.until_reads("Let the client use");
         let address = self
             .browser
@@ -67,6 +77,38 @@ fn user_signs_in_from_the_console() {
     let called = scene.place.post("/api/v1/tools/call", &call).json();
     assert!(called.to_string().contains("3 for ada"), "{called}");
     assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn code_is_shown_until_the_end() {
+    let oauth = json!({ "grant": "device_code" });
+    let Some(scene) = Scene::with(&oauth) else {
+        return;
+    };
+    let browser = &scene.browser;
+    // A notice that does not stay is gone at once.
+    let hurry = "const later = setTimeout;
+        window.setTimeout = (call, time) => later(call, time === 5000 ? 0 : time)";
+    browser.execute(hurry, &json!([]));
+    scene.begin();
+    browser.until_reads("Confirm Device");
+    let script = "return document.querySelector('code').textContent";
+    let code = browser.execute(script, &json!([]));
+    let page = browser.tab();
+    browser.show(&scene.console);
+    let told = format!("with the code {}", code.as_str().unwrap());
+    browser.until_reads(&told);
+    browser.show(&page);
+    browser.click(&browser.by_role("button", "Continue"));
+    browser.until_reads("Let the client use");
+    browser.show(&scene.console);
+    browser.until_reads(&told);
+    browser.show(&page);
+    browser.click(&browser.by_role("button", "Allow"));
+    browser.until_reads("Sign-in Success");
+    browser.show(&scene.console);
+    browser.until_reads("ready");
+    assert!(!browser.text().contains(&told), "{}", browser.text());
 }
 
 #[test]
