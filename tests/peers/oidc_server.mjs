@@ -1,11 +1,13 @@
 // An MCP server on @modelcontextprotocol/sdk that requires tokens, and its authorization server, oidc-provider.
 //
-//     node oidc_server.mjs LIFETIME
+//     node oidc_server.mjs LIFETIME [strict]
 //
-// LIFETIME is that of access tokens, in seconds. Clients register themselves; PKCE, resource indicators and the rotation of
+// LIFETIME is that of access tokens, in seconds. A strict server demands tokens that are bound to a key, with a nonce in each
+// proof for the authorization server, which assumes no resource that a client does not name. Clients register themselves; PKCE, resource indicators and the rotation of
 // refresh tokens are required. The page of the authorization server asks for consent with one button. On stderr it says
 // where it listens, and /book counts what the authorization server saw.
 
+import { createPublicKey, hash, verify } from "node:crypto";
 import { createServer } from "node:http";
 import { setTimeout } from "node:timers/promises";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
@@ -15,6 +17,7 @@ import { Provider } from "oidc-provider";
 import { z } from "zod";
 
 const lifetime = Number(process.argv[2] ?? 3600);
+const isStrict = process.argv[3] === "strict";
 const grants = new Set();
 const issued = new Set();
 const book = { isDown: false, isSlow: false, holdsTokens: false, refusesAll: false, pending: 0, codes: 0, devices: 0, refreshes: 0, reused: 0, revoked: 0, refused: 0, errors: [], tokens: [] };
@@ -31,12 +34,12 @@ const provider = new Provider(`${origin}/oidc`, {
     features: {
         deviceFlow: { enabled: true },
         devInteractions: { enabled: false },
+        dPoP: { enabled: true, ...(isStrict && { nonceSecret: Buffer.alloc(32, 7), requireNonce: () => true }) },
         registration: { enabled: true },
         revocation: { enabled: true },
         resourceIndicators: {
             enabled: true,
-            defaultResource: () => resource,
-            useGrantedResource: () => true,
+            ...(!isStrict && { defaultResource: () => resource, useGrantedResource: () => true }),
             getResourceServerInfo: () => ({
                 scope: "mcp",
                 audience: resource,
@@ -136,15 +139,32 @@ app.get("/.well-known/oauth-protected-resource/mcp", (_, response) =>
         bearer_methods_supported: ["header"],
     }),
 );
+function isProven(request, sent, token) {
+    const [head, body, signature] = (request.get("DPoP") ?? "").split(".");
+    if (!signature) return false;
+    const [{ typ, jwk }, { htm, htu, ath }] = [head, body].map((part) => JSON.parse(Buffer.from(part, "base64url")));
+    const key = { key: createPublicKey({ key: jwk, format: "jwk" }), dsaEncoding: "ieee-p1363" };
+    const { crv, kty, x, y } = jwk;
+    return (
+        verify("sha256", Buffer.from(`${head}.${body}`), key, Buffer.from(signature, "base64url")) &&
+        [typ, htm, htu].join() === ["dpop+jwt", request.method, resource].join() &&
+        ath === hash("sha256", sent, "base64url") &&
+        token.jkt === hash("sha256", JSON.stringify({ crv, kty, x, y }), "base64url")
+    );
+}
 app.all("/mcp", express.json(), async (request, response) => {
-    const [, sent] = /^Bearer (.*)$/.exec(request.headers.authorization ?? "") ?? [];
+    const scheme = isStrict ? "DPoP" : "Bearer";
+    const [, sent] = new RegExp(`^${scheme} (.*)$`).exec(request.headers.authorization ?? "") ?? [];
     const token = sent && (await provider.AccessToken.find(sent));
-    const isGranted = token?.isValid && (await provider.Grant.find(token.grantId));
+    const isGranted =
+        token?.isValid &&
+        (!isStrict || isProven(request, sent, token)) &&
+        (await provider.Grant.find(token.grantId));
     if (book.refusesAll || !isGranted || token.aud !== resource) {
         book.refused += Number(Boolean(sent));
         const metadata = `${origin}/.well-known/oauth-protected-resource/mcp`;
         const error = sent ? 'error="invalid_token", ' : "";
-        response.set("WWW-Authenticate", `Bearer ${error}resource_metadata="${metadata}"`);
+        response.set("WWW-Authenticate", `${scheme} ${error}resource_metadata="${metadata}"`);
         return response.status(401).json({ error: "invalid_token" });
     }
     if (request.method !== "POST") return response.status(405).end();

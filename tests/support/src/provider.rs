@@ -23,8 +23,18 @@ pub struct Provider {
 impl Provider {
     /// Starts the server. Its access tokens expire after this many seconds.
     pub fn start(tools: &Tools, lifetime: u32) -> Self {
+        Self::with(tools, &[&lifetime.to_string()])
+    }
+
+    /// Starts a server that accepts only tokens that are bound to a key. Its authorization server demands a nonce in each
+    /// proof, and assumes no resource.
+    pub fn strict(tools: &Tools, lifetime: u32) -> Self {
+        Self::with(tools, &[&lifetime.to_string(), "strict"])
+    }
+
+    fn with(tools: &Tools, args: &[&str]) -> Self {
         let script = include_str!("../../peers/oidc_server.mjs");
-        let mut child = run(tools, script, &[&lifetime.to_string()]);
+        let mut child = run(tools, script, args);
         let mut errors = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         let origin = loop {

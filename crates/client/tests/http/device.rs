@@ -47,6 +47,13 @@ async fn start(oauth: &OAuth) -> Opened {
     oauth.sign_in().await.unwrap().expect("a page for the user")
 }
 
+/// Waits until the user has finished.
+async fn finish(opened: &mut Opened) -> Result<(), Error> {
+    timeout(PATIENCE, opened.finish())
+        .await
+        .expect("it asks for tokens until then")
+}
+
 /// Waits until the client has asked for tokens this often.
 async fn until_asked(place: &Place, times: usize) {
     let asked = async {
@@ -74,7 +81,7 @@ async fn user_signs_in_with_a_code() {
     until_asked(&place, 2).await;
     assert!(matches!(oauth.state(), State::AwaitingUser { .. }));
     place.book.lock().pending.clear();
-    opened.finish().await.unwrap();
+    finish(&mut opened).await.unwrap();
     assert!(matches!(oauth.state(), State::SignedIn { .. }));
     let mut wire = place.wire(&oauth).await;
     wire.send(modern(1, "tools/list", json!({})));
@@ -94,7 +101,7 @@ async fn outage_does_not_end_the_sign_in() {
     let mut opened = start(&oauth).await;
     until_asked(&place, 1).await;
     place.book.lock().is_down = false;
-    opened.finish().await.unwrap();
+    finish(&mut opened).await.unwrap();
 }
 
 #[tokio::test]
@@ -103,9 +110,9 @@ async fn user_who_denies_the_code_is_told() {
     place.book.lock().pending = vec!["access_denied"];
     let oauth = oauth(&place);
     let mut opened = start(&oauth).await;
-    assert_eq!(opened.finish().await, Err(Error::Denied { said: None }));
+    assert_eq!(finish(&mut opened).await, Err(Error::Denied { said: None }));
     // The user may try again.
-    start(&oauth).await.finish().await.unwrap();
+    finish(&mut start(&oauth).await).await.unwrap();
 }
 
 #[tokio::test]
@@ -128,7 +135,7 @@ async fn sign_in_with_a_code_ends_at_once() {
 async fn calls_go_on_while_a_code_is_entered() {
     let place = Place::new(Book::default()).await;
     let oauth = oauth(&place);
-    start(&oauth).await.finish().await.unwrap();
+    finish(&mut start(&oauth).await).await.unwrap();
     place.book.lock().pending = vec!["authorization_pending"; 100];
     let mut opened = start(&oauth).await;
     let mut wire = place.wire(&oauth).await;
@@ -139,7 +146,7 @@ async fn calls_go_on_while_a_code_is_entered() {
     }
     assert!(matches!(oauth.state(), State::AwaitingUser { .. }));
     place.book.lock().pending.clear();
-    opened.finish().await.unwrap();
+    finish(&mut opened).await.unwrap();
 }
 
 #[tokio::test]
@@ -151,7 +158,7 @@ async fn grants_do_not_share_a_registration() {
         ..settings.clone()
     };
     let oauth = OAuth::start(&place.url, code, shared.clone()).unwrap();
-    start(&oauth).await.finish().await.unwrap();
+    finish(&mut start(&oauth).await).await.unwrap();
     drop(oauth);
     let oauth = OAuth::start(&place.url, settings, shared).unwrap();
     sign_in(&oauth).await;

@@ -22,4 +22,5 @@ mod left_out;
 mod login;
 mod renewals;
 mod servers;
+mod strict;
 mod tours;
