@@ -58,6 +58,8 @@ struct Profile {
     tools: Filter,
     view: Option<&'static str>,
     namespace: Option<String>,
+    /// It has been removed from the configuration.
+    is_gone: bool,
 }
 
 const MEMORY: &str = "memory";
@@ -87,6 +89,7 @@ impl Profile {
             tools: Filter { allow, deny },
             view: *dice.pick(&[None, Some("auto"), Some("search"), Some("direct")]),
             namespace: dice.percent(50).then(|| dice.word(ITEM_LETTERS)),
+            is_gone: false,
         }
     }
 
@@ -165,6 +168,14 @@ impl Caller {
         }
     }
 
+    /// A caller that sees nothing, such as one with a revoked token.
+    fn nothing() -> Self {
+        Self {
+            servers: Some(Vec::new()),
+            ..Self::everything(None)
+        }
+    }
+
     fn under(profile: usize) -> Self {
         Self {
             profile: Some(profile),
@@ -217,6 +228,7 @@ fn config(servers: &[Server], profiles: &[Profile]) -> Value {
         .collect::<BTreeMap<_, _>>();
     let profiles = profiles
         .iter()
+        .filter(|profile| !profile.is_gone)
         .map(|profile| (&*profile.name, profile.entry()))
         .collect::<BTreeMap<_, _>>();
     json!({
@@ -241,6 +253,16 @@ async fn token(rig: &Rig, name: &str, profile: Option<&str>, servers: &[String])
     answer.json()["token"].as_str().unwrap().to_owned()
 }
 
+/// Waits until all servers run with their tools.
+async fn ready(rig: &Rig, servers: &[Server]) {
+    for server in servers {
+        let shown = server.tools.iter().filter(|tool| server.offers(tool));
+        let (shown, path) = (shown.count(), format!("/api/v1/servers/{}", server.name));
+        rig.until(&path, |it| it["state"] == "ready" && it["tools"] == shown)
+            .await;
+    }
+}
+
 impl World {
     /// A world in which the scan may hold tools, or not.
     async fn new(seed: u64, dice: &mut Dice, holds: bool) -> Self {
@@ -256,12 +278,7 @@ impl World {
         servers.iter().for_each(Server::set_tools);
         let profiles: Vec<_> = (0..3).map(|_| Profile::new(dice, &servers)).collect();
         let rig = Rig::configured(config(&servers, &profiles)).await;
-        for server in &servers {
-            let shown = server.tools.iter().filter(|tool| server.offers(tool));
-            let (shown, path) = (shown.count(), format!("/api/v1/servers/{}", server.name));
-            rig.until(&path, |it| it["state"] == "ready" && it["tools"] == shown)
-                .await;
-        }
+        ready(&rig, &servers).await;
         let mut owner = Pipe::open(&rig, search()).await;
         for server in &servers {
             if let Some(tool) = server.tools.iter().rfind(|tool| server.offers(tool)) {
@@ -338,9 +355,10 @@ impl World {
     fn has_profile(&self, caller: &Caller) -> bool {
         let none = Vec::new();
         let servers = caller.servers.as_ref().unwrap_or(&none);
+        let is_there = |at: usize| caller.is_held || self.shares_server(at, servers);
         caller
             .profile
-            .is_none_or(|at| caller.is_held || self.shares_server(at, servers))
+            .is_none_or(|at| !self.profiles[at].is_gone && is_there(at))
     }
 
     fn sees_server(&self, caller: &Caller, server: &str) -> bool {

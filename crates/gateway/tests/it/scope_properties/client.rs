@@ -371,6 +371,25 @@ impl Client {
         }
     }
 
+    /// Checks that its token no longer counts, and that its connection ends. Returns all that it still heard.
+    pub(super) async fn end(self) -> String {
+        let mut last = String::new();
+        let answer = match self {
+            Client::Pipe(_) => unreachable!("a pipe takes no token"),
+            Client::Web(mut web) => web.post("tools/list", json!({})).await,
+            Client::Sse(mut sse) => {
+                while let Some(event) = sse.events.next().await {
+                    last.push_str(&event.data);
+                }
+                let list = json!({ "jsonrpc": "2.0", "id": 0, "method": "tools/list" });
+                let (path, headers, list) = (&sse.path, &sse.headers, list.to_string());
+                sse.line.exchange("POST", path, headers, &list).await
+            }
+        };
+        assert_eq!(answer.status, 401, "{answer:?}");
+        last + &answer.body
+    }
+
     /// Listens to messages that belong to no request. `listen` has the parameters of a listen stream.
     pub(super) async fn into_ear(mut self, listen: Option<Value>) -> Ear {
         let heard = self.heard().into();

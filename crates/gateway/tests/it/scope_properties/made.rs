@@ -94,6 +94,8 @@ pub(super) struct Tool {
     pub(super) log: String,
     pub(super) new_name: Option<String>,
     pub(super) new_about: Option<String>,
+    /// Names that it had for clients before the configuration was changed.
+    pub(super) former: Vec<String>,
     /// An argument of the server that clients neither see nor set.
     pub(super) changed: Option<(String, Change)>,
     pub(super) hidden: bool,
@@ -110,6 +112,7 @@ impl Tool {
             log: dice.item(),
             new_name: None,
             new_about: None,
+            former: Vec::new(),
             changed: None,
             hidden: false,
             is_held: false,
@@ -191,6 +194,7 @@ impl Tool {
         let mut words = vec![&*self.own, &*self.about, &*self.result, &*self.log];
         words.extend(self.new_name.as_deref());
         words.extend(self.new_about.as_deref());
+        words.extend(self.former.iter().map(String::as_str));
         if let Some((name, change)) = &self.changed {
             words.push(name);
             if let Change::Fixed(value) = change {

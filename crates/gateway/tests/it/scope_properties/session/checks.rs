@@ -1,5 +1,6 @@
 //! Random profiles, tokens and overrides: lists and requests.
 
+mod changes;
 mod handles;
 mod memory;
 mod realms;
@@ -101,17 +102,7 @@ async fn wander(
             let transport = transports[(turn + step) % transports.len()];
             let place = (look, transport);
             let mut session = Session::open(world, caller, place, revision, coverage).await;
-            session.check_tools().await;
-            session.check_other_lists().await;
-            session.check_call(dice, reached).await;
-            session.check_menu(dice).await;
-            session.check_memory(dice).await;
-            session.check_other_items(dice, reached).await;
-            session.check_extension(reached).await;
-            session.check_status().await;
-            session.check_search(dice).await;
-            session.check_held().await;
-            session.check_hidden(dice, 6).await;
+            session.check_all(dice, reached).await;
         }
     }
 }

@@ -52,6 +52,8 @@ impl Session<'_> {
             let new = tool.new_name.as_ref().filter(|_| !would_see);
             let both = own.into_iter().chain(new);
             names.extend(both.map(|name| (name.clone(), why)));
+            let former = tool.former.iter();
+            names.extend(former.map(|name| (name.clone(), "former name of a tool")));
         }
         let is_used = |name: &String| {
             let mut tools = server.tools.iter();
@@ -257,8 +259,8 @@ impl Session<'_> {
                 }
                 let name = self.named(&server.name, tool.shown());
                 let call = json!({ "name": name, "arguments": { "note": ASTRAY } });
-                // For the user, the error names the tool as its server does.
-                self.forbidden.remove(&*tool.own);
+                // The client has named the tool itself. It does not learn the server's own name.
+                self.forbidden.remove(tool.shown());
                 let refusal = self.ask("tools/call", call, Some(&name)).await.to_string();
                 self.forbidden = world.forbidden(self.caller, self.look);
                 let is_held = refusal.contains("held until the user approves it");
