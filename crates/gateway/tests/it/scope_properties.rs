@@ -52,6 +52,7 @@ fn seeds(worlds: std::ops::Range<u64>) -> impl Iterator<Item = u64> {
 }
 
 /// An entry of `profiles`.
+#[derive(Clone)]
 struct Profile {
     name: String,
     servers: Option<Vec<String>>,
@@ -276,7 +277,12 @@ impl World {
             tool.is_held &= holds;
         }
         servers.iter().for_each(Server::set_tools);
-        let profiles: Vec<_> = (0..3).map(|_| Profile::new(dice, &servers)).collect();
+        let profiles = (0..3).map(|_| Profile::new(dice, &servers)).collect();
+        Self::of(seed, servers, profiles).await
+    }
+
+    /// The world of these servers and profiles.
+    async fn of(seed: u64, servers: Vec<Server>, profiles: Vec<Profile>) -> Self {
         let rig = Rig::configured(config(&servers, &profiles)).await;
         ready(&rig, &servers).await;
         let mut owner = Pipe::open(&rig, search()).await;

@@ -44,6 +44,7 @@ impl Dice {
 }
 
 /// Lists of patterns: `tools` of a server or of a profile.
+#[derive(Clone)]
 pub(super) struct Filter {
     pub(super) allow: Option<Vec<String>>,
     pub(super) deny: Vec<String>,
@@ -80,12 +81,14 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
 }
 
 /// The change of the owner to an argument.
+#[derive(Clone)]
 pub(super) enum Change {
     Fixed(String),
     Hidden,
 }
 
 /// A tool, as its server has it and as the owner has changed it.
+#[derive(Clone)]
 pub(super) struct Tool {
     pub(super) own: String,
     pub(super) about: String,
@@ -101,6 +104,8 @@ pub(super) struct Tool {
     pub(super) hidden: bool,
     /// The scan holds its definition.
     pub(super) is_held: bool,
+    /// Its server no longer has it. Its override stays.
+    pub(super) is_gone: bool,
 }
 
 impl Tool {
@@ -116,6 +121,7 @@ impl Tool {
             changed: None,
             hidden: false,
             is_held: false,
+            is_gone: false,
         }
     }
 
@@ -129,6 +135,19 @@ impl Tool {
         tool.hidden = dice.percent(15);
         tool.is_held = dice.percent(20);
         tool
+    }
+
+    /// A tool with the same names and another content, or none.
+    fn other(&self, dice: &mut Dice) -> Self {
+        Self {
+            own: self.own.clone(),
+            new_name: self.new_name.clone(),
+            hidden: self.hidden,
+            is_gone: dice.percent(50),
+            // A tool whose name another one has may have no override.
+            changed: self.changed.as_ref().map(|_| (dice.item(), Change::Hidden)),
+            ..Self::plain(dice)
+        }
     }
 
     pub(super) fn shown(&self) -> &str {
@@ -220,6 +239,8 @@ pub(super) struct Server {
     /// The name of its method, and the text in the response.
     pub(super) extra: [String; 2],
     pub(super) stage: Stage,
+    /// The scan judges its definitions, even if it holds none.
+    always_scanned: bool,
 }
 
 /// More tools than `auto` lists.
@@ -262,9 +283,38 @@ impl Server {
             template,
             text: dice.item(),
             extra,
+            always_scanned: false,
         };
         made.set_stage();
         made
+    }
+
+    /// A server like this one with other tools in place of some, or without these.
+    pub(super) fn without(&self, dice: &mut Dice, is_other: &dyn Fn(&Tool) -> bool) -> Self {
+        let tools = self.tools.iter().map(|tool| match tool {
+            tool if !is_other(tool) => tool.clone(),
+            tool => tool.other(dice),
+        });
+        let made = Self {
+            name: self.name.clone(),
+            instructions: self.instructions.clone(),
+            info: self.info.clone(),
+            tools: tools.collect(),
+            filter: self.filter.clone(),
+            prompt: self.prompt.clone(),
+            resource: self.resource.clone(),
+            template: self.template.clone(),
+            text: self.text.clone(),
+            extra: self.extra.clone(),
+            stage: Stage::new(&[]),
+            always_scanned: self.is_scanned(),
+        };
+        made.set_stage();
+        made
+    }
+
+    fn is_scanned(&self) -> bool {
+        self.always_scanned || self.tools.iter().any(|tool| tool.is_held)
     }
 
     fn set_stage(&self) {
@@ -307,7 +357,8 @@ impl Server {
 
     /// Gives the server its tools.
     pub(super) fn set_tools(&self) {
-        let definitions: Vec<_> = self.tools.iter().map(Tool::definition).collect();
+        let there = self.tools.iter().filter(|tool| !tool.is_gone);
+        let definitions: Vec<_> = there.map(Tool::definition).collect();
         self.stage.set_tools(&definitions);
     }
 
@@ -370,7 +421,7 @@ impl Server {
     /// Tests if its entry shows a tool to clients, once it is approved.
     pub(super) fn shows(&self, tool: &Tool) -> bool {
         let names = [tool.own.clone(), tool.shown().to_owned()];
-        !tool.hidden && !self.is_displaced(tool) && self.lets_through(&names)
+        !tool.hidden && !tool.is_gone && !self.is_displaced(tool) && self.lets_through(&names)
     }
 
     pub(super) fn offers(&self, tool: &Tool) -> bool {
@@ -381,8 +432,7 @@ impl Server {
         let changed = self.tools.iter().filter(|tool| tool.has_override());
         let overrides = changed.map(|tool| (&tool.own, tool.overrides()));
         let overrides: BTreeMap<_, _> = overrides.collect();
-        let holds = self.tools.iter().any(|tool| tool.is_held);
-        let trust = if holds { "first" } else { "always" };
+        let trust = if self.is_scanned() { "first" } else { "always" };
         let mut settings = json!({ "trust": trust, "overrides": overrides });
         if let Some(filter) = &self.filter {
             settings["tools"] = filter.entry();

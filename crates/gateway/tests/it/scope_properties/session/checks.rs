@@ -6,6 +6,7 @@ mod memory;
 mod realms;
 mod tasks;
 mod told;
+mod twins;
 
 use super::{client::TRANSPORTS, *};
 
