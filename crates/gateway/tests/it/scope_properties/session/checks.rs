@@ -3,6 +3,7 @@
 mod changes;
 mod handles;
 mod memory;
+mod namespaces;
 mod realms;
 mod tasks;
 mod told;
