@@ -135,6 +135,15 @@ impl Stage {
         self.set(&format!("results/{tool}.json"), result);
     }
 
+    /// Makes it hold its responses to calls of a tool, until it is released.
+    pub(crate) fn hold_calls(&self, tool: &str) {
+        self.set(&format!("results/{tool}.hold"), "");
+    }
+
+    pub(crate) fn release_calls(&self, tool: &str) {
+        self.release(&format!("results/{tool}.hold"));
+    }
+
     /// Sets a question that a tool asks without waiting for the answer: the question and the result of the
     /// call go out in one write.
     pub(crate) fn set_unawaited(&self, tool: &str, id: &str, params: &Value) {

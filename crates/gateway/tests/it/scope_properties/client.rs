@@ -26,7 +26,10 @@ pub(super) const TRANSPORTS: [Transport; 3] = [Transport::Pipe, Transport::Http,
 
 /// The capabilities of each client.
 fn capabilities() -> Value {
-    json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } })
+    json!({
+        "elicitation": { "form": {}, "url": {} },
+        "extensions": { "io.modelcontextprotocol/tasks": {} },
+    })
 }
 
 /// A connection that carries one request after another.
@@ -38,12 +41,16 @@ impl Line {
         Self(BufReader::new(stream))
     }
 
-    async fn exchange(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+    async fn send(&mut self, method: &str, path: &str, headers: &str, body: &str) {
         let length = body.len();
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
         );
         self.0.write_all(request.as_bytes()).await.unwrap();
+    }
+
+    async fn exchange(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+        self.send(method, path, headers, body).await;
         timeout(PATIENCE, self.read()).await.unwrap()
     }
 
@@ -228,8 +235,13 @@ impl Sse {
     }
 
     async fn post(&mut self, mut message: Value, params: Value) {
-        message["jsonrpc"] = json!("2.0");
         message["params"] = dressed(self.revision, &capabilities(), params);
+        self.answer(message).await;
+    }
+
+    /// Sends a message without parameters.
+    async fn answer(&mut self, mut message: Value) {
+        message["jsonrpc"] = json!("2.0");
         let (path, headers) = (&self.path, &self.headers);
         let message = message.to_string();
         let answer = self.line.exchange("POST", path, headers, &message).await;
@@ -408,9 +420,77 @@ impl Client {
     }
 }
 
+impl Client {
+    /// Sends a request without waiting for the response. Returns its ID.
+    pub(super) async fn begin(&mut self, method: &str, params: Value) -> Value {
+        match self {
+            Client::Pipe(pipe) => pipe.send(method, params).await,
+            Client::Sse(sse) => json!(sse.send(method, params).await),
+            Client::Web(web) => {
+                let (headers, body) = web.request(method, params);
+                web.line.send("POST", &web.path, &headers, &body).await;
+                json!(web.last)
+            }
+        }
+    }
+
+    /// Takes a request back.
+    pub(super) async fn cancel(&mut self, id: &Value) {
+        let method = "notifications/cancelled";
+        let params = json!({ "requestId": id });
+        match self {
+            Client::Pipe(pipe) => pipe.tell(method, params).await,
+            Client::Sse(sse) => sse.post(json!({ "method": method }), params).await,
+            Client::Web(web) => {
+                let mut line = Line::open(web.port).await;
+                if web.revision != MODERN {
+                    let headers = web.headers();
+                    let body = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+                    let body = body.to_string();
+                    let answer = line.exchange("POST", &web.path, &headers, &body).await;
+                    assert_eq!(answer.status, 202, "{answer:?}");
+                }
+                // The end of the connection takes back a request of 2026-07-28.
+                web.line = line;
+            }
+        }
+    }
+
+    /// Waits for the response to a request. Returns it after the messages that arrived before it. Questions are
+    /// answered.
+    pub(super) async fn finish(&mut self, id: &Value) -> Vec<Value> {
+        let mut heard = Vec::new();
+        let is_it = |said: &Value| said["id"] == *id && said.get("method").is_none();
+        match self {
+            Client::Pipe(pipe) => {
+                let answer = pipe.finish(id).await.json;
+                heard.append(&mut pipe.answered);
+                heard.extend(self.heard());
+                heard.push(answer);
+            }
+            Client::Sse(sse) => loop {
+                let said = sse.next().await;
+                if said["method"].is_string() && said.get("id").is_some() {
+                    let answer = json!({ "id": said["id"], "result": { "action": "decline" } });
+                    sse.answer(answer).await;
+                }
+                heard.push(said);
+                if is_it(heard.last().unwrap()) {
+                    break;
+                }
+            },
+            Client::Web(web) => {
+                let answer = timeout(PATIENCE, web.line.read()).await.unwrap();
+                heard = messages(&answer);
+            }
+        }
+        heard
+    }
+}
+
 /// A client that waits for messages.
 pub(super) struct Ear {
-    client: Client,
+    pub(super) client: Client,
     stream: Option<Events>,
     heard: VecDeque<Value>,
 }

@@ -1,5 +1,6 @@
 //! Random profiles, tokens and overrides: lists and requests.
 
+mod carried;
 mod changes;
 mod handles;
 mod memory;

@@ -253,7 +253,10 @@ async fn other_namespaces_change_no_answer() {
     let list = json!({ "name": "list_memories", "arguments": {} });
     let seen = free.ask("tools/call", list).await["result"]["structuredContent"].clone();
     let all = call(&here, "list_memories", json!({})).await;
-    assert_eq!(seen["total"], all["total"], "without a namespace, it has all");
+    assert_eq!(
+        seen["total"], all["total"],
+        "without a namespace, it has all"
+    );
     here.stop().await;
     there.stop().await;
 }

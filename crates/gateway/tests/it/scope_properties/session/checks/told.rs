@@ -9,7 +9,7 @@ use super::*;
 
 const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
 const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
-const UPDATED: &str = "notifications/resources/updated";
+pub(super) const UPDATED: &str = "notifications/resources/updated";
 
 /// A change of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
