@@ -220,12 +220,13 @@ impl Pipe {
         pipe
     }
 
-    /// Closes the client's side, and waits until the gateway closes its own.
-    pub(crate) async fn leave(mut self) {
+    /// Closes the client's side, and waits until the gateway closes its own. Returns the lines that were left.
+    pub(crate) async fn leave(mut self) -> String {
         self.writer.shutdown().await.unwrap();
-        let mut rest = Vec::new();
-        let reading = self.reader.read_to_end(&mut rest);
+        let mut rest = String::new();
+        let reading = self.reader.read_to_string(&mut rest);
         timeout(PATIENCE, reading).await.unwrap().unwrap();
+        rest
     }
 
     async fn write(&mut self, message: &Value) {

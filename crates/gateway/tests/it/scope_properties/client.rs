@@ -514,4 +514,25 @@ impl Ear {
             (Client::Web(_), None) => unreachable!("it has a stream"),
         }
     }
+
+    /// Waits for the end of its stream. Returns the messages before it.
+    pub(super) async fn end(self) -> Vec<Value> {
+        let mut heard = Vec::from(self.heard);
+        let mut stream = match (self.client, self.stream) {
+            (_, Some(stream)) => stream,
+            (Client::Sse(sse), None) => sse.events,
+            (Client::Web(_), None) => unreachable!("it has a stream"),
+            (Client::Pipe(pipe), None) => {
+                let rest = pipe.leave().await;
+                heard.extend(rest.lines().map(|line| serde_json::from_str(line).unwrap()));
+                return heard;
+            }
+        };
+        while let Some(event) = stream.next().await {
+            if !event.data.is_empty() {
+                heard.push(serde_json::from_str(&event.data).unwrap());
+            }
+        }
+        heard
+    }
 }

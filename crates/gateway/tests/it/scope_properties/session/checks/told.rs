@@ -175,6 +175,16 @@ impl Listener {
         }
     }
 
+    /// Waits for the end of its stream. All that it may still hear is that lists have changed.
+    async fn end(self) {
+        let about = format!("{:?} {:?} {}", self.look, self.transport, self.revision);
+        let told = self.ear.end().await;
+        // A response has no name.
+        let is_change = |said: &String| ["tools", "prompts", "resources", ""].contains(&&**said);
+        let told: Vec<_> = told.iter().map(short).collect();
+        assert!(told.iter().all(is_change), "{about}: {told:?}");
+    }
+
     fn is_everything(&self) -> bool {
         self.caller.profile.is_none() && self.caller.servers.is_none()
     }
@@ -215,12 +225,17 @@ impl Listener {
         }
         for at in world.shown_servers(&self.caller, self.look) {
             expected.insert(format!("updated {}", address(world, self.look, at)));
-            // In 2026-07-28, only calls have logs.
-            if self.revision != MODERN {
-                expected.insert(format!("log {}", round.logs[at]));
-            }
         }
         expected
+    }
+
+    /// The messages that it may hear in any round: a log that belongs to no call may be kept from it.
+    fn logs<'a>(&self, world: &World, logs: &'a [String]) -> impl Iterator<Item = String> + 'a {
+        let shown = world.shown_servers(&self.caller, self.look);
+        // In 2026-07-28, only calls have logs.
+        let may_hear = self.revision != MODERN;
+        let shown = shown.into_iter().filter(move |_| may_hear);
+        shown.map(|at| format!("log {}", logs[at]))
     }
 
     /// Checks what it has heard in a round.
@@ -230,6 +245,9 @@ impl Listener {
             self.until(what).await;
         }
         let mut heard = std::mem::take(&mut self.heard);
+        for log in self.logs(world, &round.logs) {
+            heard.remove(&log);
+        }
         if self.is_everything() && is_one(self.look) {
             // It hears of each change that is announced and of each that is found.
             let is_change = |what: &str| ["tools", "prompts", "resources"].contains(&what);
@@ -359,6 +377,111 @@ async fn witnesses(world: &World, everything: &Caller) -> Vec<Listener> {
     witnesses
 }
 
+/// Lets each server log something and say that its resource has changed.
+async fn speak(world: &World, witnesses: &mut [Listener], logs: &[String], dice: &mut Dice) {
+    let mut order: Vec<_> = (0..world.servers.len()).collect();
+    dice.shuffle(&mut order);
+    for at in order {
+        let (server, witness) = (&world.servers[at], &mut witnesses[at]);
+        let log = json!({ "level": "warning", "data": logs[at] });
+        server.stage.tell_with(LOG, log).await;
+        let uri = server.uri();
+        let updated = json!({ "uri": uri });
+        server.stage.tell_with(UPDATED, updated).await;
+        witness.until(&format!("updated {uri}")).await;
+    }
+}
+
+/// Lets a profile lose a server, and checks that its clients hear no more of that.
+async fn lose(
+    world: &mut World,
+    profile: usize,
+    (witnesses, listeners): (&mut [Listener], &mut [Listener]),
+    dice: &mut Dice,
+    coverage: &mut Coverage,
+) {
+    let shown = |world: &World, look: Look, listener: &Listener| {
+        world.shown_servers(&listener.caller, look)
+    };
+    let before: Vec<_> = listeners
+        .iter()
+        .map(|it| [it.look, Look::Direct].map(|look| shown(world, look, it)))
+        .collect();
+    let all = world.shown_servers(&Caller::under(profile), Look::Direct);
+    if all.is_empty() {
+        return;
+    }
+    let lost = *dice.pick(&all);
+    let names = world.servers.iter().map(|server| &*server.name);
+    let kept = names.chain([MEMORY]).filter(|name| {
+        *name != world.servers[lost].name && world.sees_server(&Caller::under(profile), name)
+    });
+    world.profiles[profile].servers = Some(kept.map(str::to_owned).collect());
+    let config = config(&world.servers, &world.profiles);
+    world.rig.reconfigure(&config).await;
+    let logs: Vec<_> = world.servers.iter().map(|_| dice.item()).collect();
+    speak(world, witnesses, &logs, dice).await;
+    for (listener, [in_view, in_scope]) in listeners.iter_mut().zip(before) {
+        let now = shown(world, listener.look, listener);
+        let has_lost = now != in_view;
+        let mut expected: BTreeSet<_> = now
+            .iter()
+            .map(|at| format!("updated {}", address(world, listener.look, *at)))
+            .collect();
+        if has_lost {
+            expected.extend(["prompts", "resources"].map(str::to_owned));
+        }
+        for what in &expected {
+            listener.until(what).await;
+        }
+        let mut allowed = expected;
+        allowed.extend(listener.logs(world, &logs));
+        if in_scope != shown(world, Look::Direct, listener) {
+            allowed.extend(["tools", "prompts", "resources"].map(str::to_owned));
+        }
+        let heard = std::mem::take(&mut listener.heard);
+        let strange: Vec<_> = heard.difference(&allowed).collect();
+        let Listener {
+            look,
+            transport,
+            revision,
+            ..
+        } = &*listener;
+        assert_eq!(
+            strange,
+            Vec::<&String>::new(),
+            "seed {}, {look:?}, {revision}, {transport:?}",
+            world.seed
+        );
+        coverage.note_if(has_lost, &format!("lost server, {revision}, {transport:?}"));
+    }
+}
+
+/// Revokes the tokens of some callers, and checks that their streams end.
+async fn revoke(
+    world: &World,
+    witnesses: &mut [Listener],
+    listeners: Vec<Listener>,
+    dice: &mut Dice,
+    coverage: &mut Coverage,
+) {
+    for number in 0..3 {
+        let path = format!("/api/v1/tokens/t{number}");
+        let answer = world.rig.ask("DELETE", &path, None).await;
+        assert_eq!(answer.status, 204, "{answer:?}");
+    }
+    let logs: Vec<_> = world.servers.iter().map(|_| dice.item()).collect();
+    speak(world, witnesses, &logs, dice).await;
+    for listener in listeners {
+        let what = format!(
+            "end of a stream, {}, {:?}",
+            listener.revision, listener.transport
+        );
+        coverage.note(what);
+        listener.end().await;
+    }
+}
+
 /// Lets everything change in a world, and checks what each client hears.
 async fn announce(
     mut world: World,
@@ -382,23 +505,24 @@ async fn announce(
         } else {
             witnesses[at].until(&round.name(&world)).await;
         }
-        let mut order: Vec<_> = (0..world.servers.len()).collect();
-        dice.shuffle(&mut order);
-        for at in order {
-            let (server, witness) = (&world.servers[at], &mut witnesses[at]);
-            let log = json!({ "level": "warning", "data": round.logs[at] });
-            server.stage.tell_with(LOG, log).await;
-            witness.until(&format!("log {}", round.logs[at])).await;
-            let uri = server.uri();
-            let updated = json!({ "uri": uri });
-            server.stage.tell_with(UPDATED, updated).await;
-            witness.until(&format!("updated {uri}")).await;
-        }
+        speak(&world, &mut witnesses, &round.logs, dice).await;
         for listener in listeners.iter_mut().chain(&mut witnesses) {
             listener.check(&world, &round, coverage).await;
         }
     }
+    for profile in 0..world.profiles.len() {
+        let all = (&mut *witnesses, &mut *listeners);
+        lose(&mut world, profile, all, dice, coverage).await;
+    }
+    if everything.token.is_some() {
+        revoke(&world, &mut witnesses, listeners, dice, coverage).await;
+        world.rig.stop().await;
+        return;
+    }
     world.rig.stop().await;
+    for listener in listeners {
+        listener.end().await;
+    }
 }
 
 /// The counters of all that has to be reached with each kind of caller.
@@ -414,6 +538,8 @@ fn wanted_of(transports: &[Transport]) -> impl Iterator<Item = String> {
     let kinds = kinds
         .into_iter()
         .flat_map(|kind| ["told", "withheld"].map(|told| (told, kind)));
+    // Whether a client hears a log that belongs to no call is tested elsewhere.
+    let kinds = kinds.filter(|kind| *kind != ("told", "log"));
     kinds.flat_map(move |(told, kind)| {
         let revisions = REVISIONS.into_iter();
         let revisions = revisions.filter(move |revision| kind != "log" || *revision != MODERN);
@@ -421,6 +547,14 @@ fn wanted_of(transports: &[Transport]) -> impl Iterator<Item = String> {
             let all = transports.iter();
             all.map(move |transport| format!("{told} {kind}, {revision}, {transport:?}"))
         })
+    })
+}
+
+/// The counters of something for each revision and transport.
+fn wanted_with(what: &'static str, transports: &[Transport]) -> impl Iterator<Item = String> {
+    let all = transports.iter();
+    all.flat_map(move |transport| {
+        REVISIONS.map(|revision| format!("{what}, {revision}, {transport:?}"))
     })
 }
 
@@ -434,7 +568,8 @@ async fn changes_outside_a_profile_are_not_told() {
         let callers = (callers, Caller::everything(None));
         announce(world, callers, &mut dice, &mut coverage).await;
     }
-    coverage.require(wanted_of(&TRANSPORTS));
+    let lost = wanted_with("lost server", &TRANSPORTS);
+    coverage.require(wanted_of(&TRANSPORTS).chain(lost));
 }
 
 /// The owner does nothing here: what a server says after a request of the owner may be about that.
@@ -452,5 +587,8 @@ async fn changes_outside_a_token_are_not_told() {
         let callers = (callers, Caller::everything(Some(everything)));
         announce(world, callers, &mut dice, &mut coverage).await;
     }
-    coverage.require(wanted_of(&TRANSPORTS[1..]));
+    let transports = &TRANSPORTS[1..];
+    let lost = wanted_with("lost server", transports);
+    let ends = wanted_with("end of a stream", transports);
+    coverage.require(wanted_of(transports).chain(lost).chain(ends));
 }
