@@ -5,6 +5,7 @@ mod changes;
 mod handles;
 mod memory;
 mod namespaces;
+mod noticed;
 mod realms;
 mod tasks;
 mod told;

@@ -179,7 +179,7 @@ async fn peers(rig: &Rig, realms: &[Realm<'_>]) -> Vec<Peer> {
     peers
 }
 
-/// The words of all but one client, and those that no client may hear.
+/// The words of all but one client, and the one that no client may hear.
 fn others(number: usize, count: usize) -> Vec<String> {
     let others = (0..count).filter(|other| *other != number);
     let lost = ["zqlost".to_owned()];
@@ -224,7 +224,7 @@ async fn messages_about_a_call_reach_its_client_only() {
     rig.stop().await;
 }
 
-/// After its response, the server logs something that may be about the call: nobody can tell.
+/// After its response, the server logs something that may be about the call: the gateway cannot tell.
 #[tokio::test]
 async fn late_logs_reach_no_other_realm() {
     for number in 0..=1 {
@@ -274,7 +274,7 @@ async fn report(stage: &Stage, peers: &mut [Peer]) {
     }
     let distinct: BTreeSet<_> = tokens.iter().map(Value::to_string).collect();
     assert_eq!(distinct.len(), peers.len(), "each call has its own token");
-    // Nobody can tell whose call these are about.
+    // The gateway cannot tell whose call these are about.
     for (method, params) in [
         (
             "notifications/progress",

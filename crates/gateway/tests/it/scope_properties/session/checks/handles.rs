@@ -171,6 +171,21 @@ async fn handles_of_other_callers_look_missing() {
             assert!(get.await["result"].is_object(), "{revision}");
         }
     }
+    // A token of the same name and scope is another one.
+    let answer = rig.ask("DELETE", "/api/v1/tokens/held", None).await;
+    assert_eq!(answer.status, 204, "{answer:?}");
+    let again = token(&rig, "held", Some("a"), &[]).await;
+    let realm = (Some("a"), Some(&*again));
+    let [result, task] = &known[3];
+    let mut menu = client_of(&rig, realm, None, MODERN).await;
+    let read = json!({ "name": "read_result", "arguments": { "id": "NAME" } });
+    let of_old = menu.answer("tools/call", &read, result).await;
+    let of_missing = menu.answer("tools/call", &read, &altered(result)).await;
+    assert_eq!(of_old, of_missing);
+    let mut one = client_of(&rig, realm, Some("s"), "2025-11-25").await;
+    let of = json!({ "taskId": "NAME" });
+    let of_old = one.answer("tasks/get", &of, task).await;
+    assert_eq!(of_old, one.answer("tasks/get", &of, &altered(task)).await);
     let asked = stage.asked();
     let gets = asked.iter().filter(|line| line.starts_with("tasks/get"));
     let mut gets: Vec<_> = gets

@@ -192,7 +192,8 @@ fn normal(text: &str, known: &mut Vec<String>) -> String {
                 known.push(word.to_owned());
                 known.len() - 1
             });
-            all.push_str(&format!("#{at}"));
+            all.push('#');
+            all.push_str(&at.to_string());
         } else if is_time {
             all.push_str("TIME");
         } else if word.starts_with("plan-") {

@@ -538,7 +538,7 @@ fn wanted_of(transports: &[Transport]) -> impl Iterator<Item = String> {
     let kinds = kinds
         .into_iter()
         .flat_map(|kind| ["told", "withheld"].map(|told| (told, kind)));
-    // Whether a client hears a log that belongs to no call is tested elsewhere.
+    // Another test has the rules for logs that belong to no call.
     let kinds = kinds.filter(|kind| *kind != ("told", "log"));
     kinds.flat_map(move |(told, kind)| {
         let revisions = REVISIONS.into_iter();

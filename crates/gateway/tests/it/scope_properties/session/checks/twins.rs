@@ -275,7 +275,7 @@ async fn hidden_things_change_no_answer() {
                 twin.token = Some(token(&other.rig, "t0", held, &servers).await);
             }
             for rig in [&world.rig, &other.rig] {
-                // Whether a server that the caller sees runs is no secret.
+                // The state of a server that the caller sees is no secret.
                 rig.call("memory:list_memories", json!({})).await;
             }
             busy(&world, &caller).await;
