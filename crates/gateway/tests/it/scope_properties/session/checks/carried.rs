@@ -326,12 +326,11 @@ async fn report(stage: &Stage, peers: &mut [Peer]) {
         if peer.number % 3 != 0 {
             peer.finish(call).await;
             let [progress, result, ..] = words(peer.number);
-            assert!(
-                peer.has_heard(&progress),
-                "{} {:?}",
-                peer.about(),
-                peer.heard
-            );
+            let is_it = |said: &Value| said["params"]["message"] == *progress;
+            let reports: Vec<_> = peer.heard.iter().filter(|said| is_it(said)).collect();
+            assert_eq!(reports.len(), 1, "{} {:?}", peer.about(), peer.heard);
+            let token = &reports[0]["params"]["progressToken"];
+            assert_eq!(*token, TOKEN_OF_ALL, "{}", peer.about());
             assert!(peer.has_heard(&result), "{} {:?}", peer.about(), peer.heard);
         }
     }
