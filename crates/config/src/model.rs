@@ -397,7 +397,7 @@ impl Server {
     /// Tests if clients see a tool, by its own name. A name that an override gives to another tool is reserved for it.
     pub fn shows_tool(&self, tool: &str) -> bool {
         let changes = self.overrides.get(tool);
-        let new_name = self.overrides.new_name(tool);
+        let new_name = changes.and_then(|changes| changes.name.as_deref());
         let is_reserved = || new_name.is_none() && self.overrides.renamed_to(tool).is_some();
         !changes.is_some_and(|changes| changes.hidden)
             && self.tools.permits(tool, new_name)

@@ -126,6 +126,11 @@ impl Grant {
         self.0.project.as_ref()
     }
 
+    /// The reason to reject it, if it was revoked or rotated, or has expired.
+    pub fn end(&self) -> Option<Rejected> {
+        *self.0.end.borrow()
+    }
+
     /// Waits until the token is revoked, is rotated or expires, and returns the reason to reject it.
     pub async fn ended(self) -> Rejected {
         let mut end = self.0.end.subscribe();

@@ -1,6 +1,12 @@
 //! The doors, loopback TCP and the gateway's own socket, and the routing of their requests.
 
-use std::{io::Cursor, pin::pin, sync::Arc};
+use std::{
+    future::{Future as _, poll_fn},
+    io::Cursor,
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+};
 
 use axum::{Router, body::Body as AxumBody};
 use hyper::{
@@ -158,13 +164,16 @@ async fn route(
     let Some(grant) = grant else {
         return answering.await;
     };
-    let response = tokio::select! {
-        // First, since the end of the token also ends the request in other ways.
-        biased;
-        why = grant.clone().ended() => return turn_away(&TurnedAway::from(why).into(), true),
-        response = &mut answering => response,
-    };
-    response.map(|body| body.until(grant.ended()))
+    let mut ended = pin!(grant.clone().ended());
+    let answered = poll_fn(|cx| match answering.as_mut().poll(cx) {
+        // The end of the token also ends the request in other ways.
+        Poll::Ready(response) => Poll::Ready(grant.end().map_or(Ok(response), Err)),
+        Poll::Pending => ended.as_mut().poll(cx).map(Err),
+    });
+    match answered.await {
+        Ok(response) => response.map(|body| body.until(grant.ended())),
+        Err(why) => turn_away(&TurnedAway::from(why).into(), true),
+    }
 }
 
 /// Answers a request to an MCP address.

@@ -2,14 +2,17 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
+use rustc_hash::FxHashMap;
 use switchboard_wire::Raw;
 
 /// The overrides of a server, by the server's own names of its tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     all: BTreeMap<String, Arc<Override>>,
+    /// The same, to look one up in each call.
+    by_tool: FxHashMap<String, Arc<Override>>,
     /// The tools that have a new name, by that name.
-    renamed: BTreeMap<String, String>,
+    renamed: FxHashMap<String, String>,
 }
 
 /// An entry of `overrides`: the owner's changes to one tool.
@@ -68,6 +71,7 @@ impl From<BTreeMap<String, Arc<Override>>> for Overrides {
             .filter_map(|(tool, of)| Some((of.name.clone()?, tool.clone())));
         Self {
             renamed: renamed.collect(),
+            by_tool: all.clone().into_iter().collect(),
             all,
         }
     }
@@ -76,7 +80,7 @@ impl From<BTreeMap<String, Arc<Override>>> for Overrides {
 impl Overrides {
     /// The override of a tool, by the server's own name.
     pub fn get(&self, tool: &str) -> Option<&Arc<Override>> {
-        self.all.get(tool)
+        self.by_tool.get(tool)
     }
 
     /// All overrides, by the server's own names.
