@@ -40,8 +40,8 @@ async fn twin_of(
     World::of(world.seed, servers, profiles).await
 }
 
-/// Lets the owner do what no other caller may notice.
-async fn busy(world: &World, caller: &Caller) {
+/// Lets the owner do what no other caller may notice. Returns the memories that it has stored.
+async fn busy(world: &World, caller: &Caller) -> Vec<Value> {
     let mut owner = Pipe::open(&world.rig, search()).await;
     for server in &world.servers {
         for tool in server
@@ -57,6 +57,7 @@ async fn busy(world: &World, caller: &Caller) {
             owner.call_found(&name, json!({ "note": "busy" })).await;
         }
     }
+    let mut stored = Vec::new();
     let namespaces = world.profiles.iter().enumerate();
     for (at, profile) in namespaces {
         let is_seen = Some(at) == caller.profile || !world.is_confined(caller);
@@ -69,8 +70,11 @@ async fn busy(world: &World, caller: &Caller) {
             .unwrap_or_else(|| "other".to_owned());
         let content = format!("{WORDS} {namespace}");
         let arguments = json!({ "content": content, "namespace": namespace });
-        owner.call_found("memory:store_memory", arguments).await;
+        let answer = owner.call_found("memory:store_memory", arguments).await;
+        let id = &answer["structuredContent"]["id"];
+        stored.push(json!({ "id": id, "namespace": namespace }));
     }
+    stored
 }
 
 const WORDS: &str = "quiet amber lighthouse";
@@ -278,9 +282,14 @@ async fn hidden_things_change_no_answer() {
                 // The state of a server that the caller sees is no secret.
                 rig.call("memory:list_memories", json!({})).await;
             }
-            busy(&world, &caller).await;
+            let stored = busy(&world, &caller).await;
             let (here, there) = ((&world, &caller), (&other, &twin));
             compare(here, there, turn, &mut dice, &mut coverage).await;
+            // The next caller may see them.
+            for memory in stored {
+                let deleted = world.rig.call("memory:delete_memory", memory).await.json();
+                assert_eq!(deleted["structuredContent"]["deleted"], true, "{deleted}");
+            }
             // Each view gets all revisions.
             turn += 2;
             other.rig.stop().await;
