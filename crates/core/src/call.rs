@@ -38,7 +38,7 @@ use switchboard_catalog::Kind;
 use switchboard_client::{self as client, CallError, InputRequired, Raw, Revision};
 use switchboard_config::{Override, Server};
 use switchboard_outbound::{
-    instance::{Admission, Instance, Items},
+    instance::{Admission, Items},
     limiter::Permit,
     live::Live,
     memory,
@@ -313,9 +313,7 @@ impl<'a> CallContext<'a> {
     ) -> Result<Self, Error> {
         let names_progress = in_flight::names_progress(outgoing.params.as_ref())?;
         let instance = upstream.instance(caller)?;
-        if instance.key().is_some() {
-            offer_roots(&instance, caller, outgoing);
-        }
+        roots::offer(&instance, caller, outgoing.guest, outgoing.backchannel);
         Ok(Self {
             core,
             caller,
@@ -326,16 +324,6 @@ impl<'a> CallContext<'a> {
             told: names_progress.then(Arc::default),
             edited: OnceLock::new(),
         })
-    }
-}
-
-/// Records that this client can be asked for its roots, which a server may want when it starts.
-fn offer_roots(instance: &Instance, caller: &Caller, outgoing: &UpstreamRequest<'_>) {
-    if let (Guest::Legacy { about, .. }, Some(backchannel)) = (outgoing.guest, outgoing.backchannel)
-        && roots::are_told(caller, about)
-    {
-        let backchannel = backchannel.clone();
-        instance.questions.set_roots(caller.realm, backchannel);
     }
 }
 

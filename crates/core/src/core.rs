@@ -387,6 +387,7 @@ impl Handler for Core {
         let asking = server_requests::Asking {
             questions: Arc::clone(from.questions),
             server: Arc::clone(from.server),
+            key: from.key.cloned(),
             project: from.project.cloned(),
             asked,
             under_way,

@@ -34,7 +34,7 @@ use tokio::{task::JoinSet, time::timeout};
 use crate::{
     call::{self, UpstreamRequest},
     core::Core,
-    roots::settle_project,
+    roots::{self, settle_project},
     scope::Scope,
     session::Session,
     tool_result,
@@ -465,6 +465,12 @@ impl Dispatch<'_> {
             call::approval::may_watch(core, self.caller, &upstream.name, &own).await?;
             self.settle_project(&upstream).await;
             let instance = upstream.instance(self.caller)?;
+            roots::offer(
+                &instance,
+                self.caller,
+                &self.guest,
+                self.backchannel.as_ref(),
+            );
             let watching = instance.watch(self.caller, &own, &session.notifications, exposed);
             if !session.keep_watching(&uri, watching.await?) {
                 let message = "this session has too many subscriptions";

@@ -9,7 +9,7 @@ use switchboard_base::{
     project::{project_dir, project_name},
 };
 use switchboard_client::Raw;
-use switchboard_outbound::upstream::Upstream;
+use switchboard_outbound::{instance::Instance, upstream::Upstream};
 use switchboard_text::percent;
 use switchboard_wire::{RawError, method};
 use tokio::time::timeout;
@@ -70,6 +70,22 @@ pub(crate) fn of_project(project: &str) -> Raw {
 pub(crate) fn are_told(caller: &Caller, about: &About) -> bool {
     let is_owner = caller.realm.principal == Principal::Owner;
     is_owner && answers(&about.capabilities, method::ROOTS_LIST, None)
+}
+
+/// Records that this client can be asked for its roots, which a server that is not for all callers may want when it
+/// starts.
+pub(crate) fn offer(
+    instance: &Instance,
+    caller: &Caller,
+    guest: &Guest,
+    backchannel: Option<&Backchannel>,
+) {
+    if instance.key().is_some()
+        && let (Guest::Legacy { about, .. }, Some(backchannel)) = (guest, backchannel)
+        && are_told(caller, about)
+    {
+        instance.questions.set_roots(caller, backchannel.clone());
+    }
 }
 
 /// The answer to a question for roots that is not put to the client: the project of the caller, or no root. `None` for

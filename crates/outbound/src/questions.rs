@@ -141,7 +141,7 @@ pub struct Questions {
     /// The realm of these calls.
     realm: Sole,
     /// The client that last reported a change of its roots.
-    roots: Mutex<Option<(Realm, Backchannel)>>,
+    roots: Mutex<Option<(Caller, Backchannel)>>,
 }
 
 /// A call in flight.
@@ -190,6 +190,11 @@ impl Open {
         self.is_answered.load(Relaxed)
     }
 
+    /// Tests if it is a call of this client.
+    pub fn is_of(&self, caller: &Caller) -> bool {
+        user(&self.caller) == user(caller)
+    }
+
     /// Tests if its client sees only this server.
     pub fn is_alone(&self) -> bool {
         self.is_alone.load(Relaxed)
@@ -220,6 +225,13 @@ impl Sole {
         self.0.load(SeqCst) == hash(one)
     }
 
+    /// Notes one if there was none yet, and tests if it is the only one.
+    fn claim(&self, one: impl Hash) -> bool {
+        let one = hash(one);
+        let former = self.0.compare_exchange(UNUSED, one, SeqCst, SeqCst);
+        former.is_ok() || former == Err(one)
+    }
+
     fn is_unused(&self) -> bool {
         self.0.load(SeqCst) == UNUSED
     }
@@ -230,8 +242,8 @@ fn hash(one: impl Hash) -> u64 {
 }
 
 /// Identifies a client.
-fn user(caller: &Caller) -> (Realm, u64) {
-    (caller.realm, caller.person)
+fn user(caller: &Caller) -> (Realm, u64, Option<&Arc<str>>) {
+    (caller.realm, caller.person, caller.project.given())
 }
 
 /// Time for which a question waits that could belong to several clients.
@@ -287,11 +299,12 @@ impl Questions {
 
     /// Records the client that is asked for roots when no call determines it. The owner takes precedence over
     /// other realms.
-    pub fn set_roots(&self, realm: Realm, backchannel: Backchannel) {
+    pub fn set_roots(&self, caller: &Caller, backchannel: Backchannel) {
         let mut roots = self.roots.lock();
-        let owned = |roots: &(Realm, Backchannel)| roots.0 == Realm::OWNER && roots.1.is_open();
-        if realm == Realm::OWNER || !roots.as_ref().is_some_and(owned) {
-            *roots = Some((realm, backchannel));
+        let owned =
+            |roots: &(Caller, Backchannel)| roots.0.realm == Realm::OWNER && roots.1.is_open();
+        if caller.realm == Realm::OWNER || !roots.as_ref().is_some_and(owned) {
+            *roots = Some((caller.clone(), backchannel));
         }
     }
 
@@ -325,9 +338,10 @@ impl Questions {
         self.user.note(user(caller));
     }
 
-    /// Tests if no other client has made a call, or is about to.
+    /// Tests if no other client has made a call, or is about to. If there was none at all, this client counts as one
+    /// that is about to.
     pub(crate) fn is_only_user(&self, caller: &Caller) -> bool {
-        self.user.is(user(caller))
+        self.user.claim(user(caller))
     }
 
     /// Tests if a message that belongs to no call may concern this realm: all calls in flight must be its own. It may also
@@ -372,11 +386,11 @@ impl Questions {
     }
 
     /// The client to ask for roots when no call determines it.
-    pub fn roots(&self) -> Option<(Realm, Backchannel)> {
+    pub fn roots(&self) -> Option<(Caller, Backchannel)> {
         let roots = self.roots.lock();
         let known = roots.as_ref();
         known
-            .filter(|(realm, _)| !self.is_for_owner(realm.principal))
+            .filter(|(caller, _)| !self.is_for_owner(caller.realm.principal))
             .cloned()
     }
 
@@ -500,6 +514,13 @@ impl UnderWay {
     /// Tests if this holds for one of the calls that the question could belong to.
     pub fn any(&self, is_it: impl Fn(&Open) -> bool) -> bool {
         self.candidates.iter().any(|(_, call)| is_it(call))
+    }
+
+    /// Tests if a question may be for this client without belonging to a call: no call of another one can have led to
+    /// it.
+    pub fn may_concern(&self, caller: &Caller) -> bool {
+        let mut calls = self.candidates.iter();
+        calls.all(|(_, call)| call.is_of(caller))
     }
 }
 
@@ -644,7 +665,7 @@ pub fn unanswerable(question: &str) -> ErrorObject {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_base::caller::ProfileId;
+    use switchboard_base::{caller::ProfileId, project::Project};
     use switchboard_wire::method;
 
     use super::*;
@@ -754,7 +775,6 @@ mod tests {
     fn only_user_is_the_client_that_called() {
         let questions = Questions::default();
         let (one, two) = (caller(1, Principal::Owner), caller(2, Principal::Owner));
-        assert!(!questions.is_only_user(&one));
         questions.note(&one);
         questions.note(&one);
         assert!(questions.is_only_user(&one) && !questions.is_only_user(&two));
@@ -762,6 +782,12 @@ mod tests {
         questions.note(&two);
         questions.note(&one);
         assert!(!questions.is_only_user(&one) && !questions.is_only_user(&two));
+        // One that asks for it before any call is about to make one.
+        let questions = Questions::default();
+        assert!(questions.is_only_user(&one) && !questions.is_only_user(&two));
+        let mut elsewhere = one.clone();
+        elsewhere.project = Project::known("/p".into());
+        assert!(!questions.is_only_user(&elsewhere));
     }
 
     #[test]

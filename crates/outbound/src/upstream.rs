@@ -42,6 +42,7 @@ use crate::{
     instance::{Instance, Known, Origin, off, refusal},
     instances::{Entry, Full, InUse as _, Instances, Key, Vacancy},
     pins::{Decision, Undecided},
+    questions::Questions,
     sign_in::{self, Page, Purpose, SignInError},
 };
 
@@ -481,16 +482,41 @@ impl Upstream {
     /// Records that the roots of a client on this back channel have changed.
     pub async fn roots_changed(&self, caller: &Caller, backchannel: Backchannel) {
         if let Some(instance) = self.existing(caller) {
-            instance.roots_changed(caller.realm, backchannel).await;
+            instance.roots_changed(caller, backchannel).await;
         }
+    }
+
+    /// Tests if the instance of all callers, which has these questions, may get the roots of this client: it would serve
+    /// them to everyone. Over a pipe, the server is [split](Self::has_asked) if its entry leaves that to the gateway, and
+    /// only a client that keeps the instance has it get them. Remote servers are not split: no other client may have
+    /// used it, unless the request names the call that it belongs to.
+    pub fn may_get_roots(
+        &self,
+        questions: &Arc<Questions>,
+        client: &Caller,
+        is_named: bool,
+    ) -> bool {
+        if !Arc::ptr_eq(&self.shared.load().questions, questions) {
+            // It is being replaced.
+            return false;
+        }
+        if self.is_remote() {
+            return is_named || questions.is_only_user(client);
+        }
+        self.has_asked(Some(client));
+        let own = self.own.lock();
+        own.keeper.as_ref().is_some_and(|key| key.serves(client))
+    }
+
+    fn is_remote(&self) -> bool {
+        matches!(self.common.settings.load().transport, Transport::Remote(_))
     }
 
     /// Records that the server has asked a client over a pipe, where a question does not name its client. From now on
     /// each client has its own instance. If only the client that it asked has used the present one, it keeps it, with
     /// the state that it has there; `asked` is `None` if it could be any of several.
     pub fn has_asked(&self, asked: Option<&Caller>) {
-        let is_remote = matches!(self.common.settings.load().transport, Transport::Remote(_));
-        if is_remote || self.because != Because::Default || self.asks_back.load(Relaxed) {
+        if self.is_remote() || self.because != Because::Default || self.asks_back.load(Relaxed) {
             return;
         }
         let shared = self.shared.load_full();

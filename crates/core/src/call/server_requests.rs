@@ -14,8 +14,9 @@ use switchboard_base::{
     tasks,
 };
 use switchboard_client::{Asked, ErrorObject, Raw};
-use switchboard_outbound::questions::{
-    Located, Owner, Question, Questions, Ruling, UnderWay, unanswerable,
+use switchboard_outbound::{
+    instances::Key,
+    questions::{Located, Owner, Question, Questions, Ruling, UnderWay, unanswerable},
 };
 use switchboard_wire::{code, method};
 use tokio::{sync::oneshot, time::timeout};
@@ -33,6 +34,8 @@ const ROOTS_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Asking {
     pub(crate) questions: Arc<Questions>,
     pub(crate) server: Arc<str>,
+    /// The callers that the instance is for, if it is not for all of them.
+    pub(crate) key: Option<Key>,
     /// The directory that the callers of the instance work in.
     pub(crate) project: Option<Arc<str>>,
     pub(crate) asked: Asked,
@@ -41,10 +44,23 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
+    fn is_for_roots(&self) -> bool {
+        self.asked.method == method::ROOTS_LIST
+    }
+
+    /// Tests if the instance may get the roots of this client, which it serves to all its callers from then on.
+    fn may_get_roots(&self, core: &Core, client: &Caller, is_named: bool) -> bool {
+        match &self.key {
+            Some(key) => key.serves(client),
+            None => core
+                .upstream(&self.server)
+                .is_some_and(|upstream| upstream.may_get_roots(&self.questions, client, is_named)),
+        }
+    }
+
     /// The answer if there is no client that can give one: the directory of the callers is known as a root.
     fn without_client(&self) -> Result<Raw, ErrorObject> {
-        let is_for_roots = self.asked.method == method::ROOTS_LIST;
-        match self.project.as_ref().filter(|_| is_for_roots) {
+        match self.project.as_ref().filter(|_| self.is_for_roots()) {
             Some(project) => Ok(roots::of_project(project)),
             None => Err(unanswerable(&self.asked.method)),
         }
@@ -53,8 +69,8 @@ impl Asking {
     /// The answer if several clients could be meant.
     fn without_one_client(&self) -> Result<Raw, ErrorObject> {
         let Self { server, asked, .. } = self;
-        // All of them work in the same project.
-        if asked.method == method::ROOTS_LIST && self.project.is_some() {
+        // They may work in the same project.
+        if self.is_for_roots() {
             return self.without_client();
         }
         tracing::warn!(%server, question = %asked.method, "Cannot tell which client a question is for.");
@@ -122,7 +138,10 @@ async fn put(core: &Arc<Core>, asking: &Asking) -> Option<Result<Raw, ErrorObjec
         Err(denied) => return Some(Err(question_rules::untold(denied))),
     };
     if matches!(owner, Owner::Several) {
-        let client_can = under_way.any(|call| answers(&call.capabilities, &asked.method, params));
+        let client_can = under_way.any(|call| {
+            answers(&call.capabilities, &asked.method, params)
+                || roots::granted(&asked.method, &call.caller).is_some()
+        });
         // With processes of their own, the client would have been asked.
         if answerer(client_can, &ruling) == Answerer::Client {
             note_question(core, asking, None);
@@ -137,18 +156,26 @@ async fn put(core: &Arc<Core>, asking: &Asking) -> Option<Result<Raw, ErrorObjec
         Owner::Several => return Some(asking.without_one_client()),
         Owner::Nobody => return Some(answer_roots(core, asking).await),
     };
-    if let Some(roots) = roots::granted(&asked.method, &owner.caller) {
-        return Some(Ok(roots));
-    }
+    let granted = roots::granted(&asked.method, &owner.caller);
     let client_can = answers(&owner.capabilities, &asked.method, params)
         || owner.is_alone()
             && is_foreign(&asked.method)
             && declares(&owner.capabilities)
             && core.live_catalog.declares_extension(server);
+    if asking.is_for_roots()
+        && (client_can || granted.is_some())
+        && !asking.may_get_roots(core, &owner.caller, is_named)
+    {
+        return Some(asking.without_client());
+    }
+    if let Some(roots) = granted {
+        return Some(Ok(roots));
+    }
     let to_person = match answerer(client_can, &ruling) {
         Answerer::Client => None,
         Answerer::Person => Some(ruling),
-        Answerer::Nobody => return Some(asking.without_client()),
+        // A request for roots may belong to no call.
+        Answerer::Nobody => return Some(answer_roots(core, asking).await),
     };
     let mut params = asked.params.clone();
     if to_person.is_none() {
@@ -179,44 +206,49 @@ async fn put(core: &Arc<Core>, asking: &Asking) -> Option<Result<Raw, ErrorObjec
         Ok(Err(refused)) => Err(refused),
         // The response to the call was read before the question, so neither client nor approver was asked.
         Err(_) if owner.is_answered() && !is_named && !is_taken.load(Relaxed) => return None,
-        Err(_) => after_call(core, asking).await,
+        // The call has ended, and its client cannot answer for it. A request for roots may have belonged to no call.
+        Err(_) => answer_roots(core, asking).await,
     })
-}
-
-/// The answer if the call has ended that a question was put to: its client cannot answer any more. A request for roots
-/// may have belonged to no call.
-async fn after_call(core: &Arc<Core>, asking: &Asking) -> Result<Raw, ErrorObject> {
-    if asking.asked.method == method::ROOTS_LIST {
-        return answer_roots(core, asking).await;
-    }
-    Err(unanswerable(&asking.asked.method))
 }
 
 /// Records a question of a server that does not name its call. If it came over a pipe, the server is one that asks its
 /// clients, so each of them gets its own process.
 fn note_question(core: &Core, asking: &Asking, caller: Option<&Caller>) {
     let Asking { server, asked, .. } = asking;
-    // Most servers ask for roots when they start, and all clients in a project have the same.
+    let is_for_client = matches!(
+        &*asked.method,
+        method::ELICITATION | method::SAMPLING | method::ROOTS_LIST
+    );
     if !asked.of_request
-        && matches!(&*asked.method, method::ELICITATION | method::SAMPLING)
+        && is_for_client
         && let Some(upstream) = core.upstream(server)
     {
         upstream.has_asked(caller);
     }
 }
 
-/// Answers a request that belongs to no call. Only a request for roots has a client to go to.
+/// Answers a request that belongs to no call, or to one that has ended. Only a request for roots has a client to go to:
+/// the one that has announced a change of them, unless it may have been for a call of another one.
 async fn answer_roots(core: &Arc<Core>, asking: &Asking) -> Result<Raw, ErrorObject> {
     let Asking {
         questions,
         server,
         asked,
+        under_way,
         ..
     } = asking;
-    let is_for_roots = asked.method == method::ROOTS_LIST && !asked.of_request;
+    let is_for_roots = asking.is_for_roots() && !asked.of_request;
     let line = questions.roots().filter(|_| is_for_roots);
     // The profile of the client may have lost the server since.
-    let Some((_, line)) = line.filter(|(realm, _)| core.permits_server(*realm, server)) else {
+    let line = line.filter(|(client, _)| core.permits_server(client.realm, server));
+    let may_ask = |client: &Caller| {
+        if under_way.may_concern(client) {
+            return asking.may_get_roots(core, client, false);
+        }
+        note_question(core, asking, None);
+        false
+    };
+    let Some((_, line)) = line.filter(|(client, _)| may_ask(client)) else {
         return asking.without_client();
     };
     // There is no call whose count could limit it.

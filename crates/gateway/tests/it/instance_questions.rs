@@ -1,12 +1,13 @@
 //! Questions of servers whose processes belong to single callers, and the roots of these callers.
 
 use serde_json::{Value, json};
+use switchboard_test_support::{Tools, until_async};
 use tempfile::TempDir;
 
 use crate::{
     api_rig::Rig,
     instance_rig::{Gate, mirror, of_project, pid, project, rig, roots_in, told, until_in_flight},
-    mcp_rig::{LEGACY, MODERN, Pipe, server, until},
+    mcp_rig::{LEGACY, MODERN, Pipe, Web, direct, server, text_of, until},
 };
 
 const ELICITATION: &str = "elicitation/create";
@@ -287,5 +288,191 @@ async fn roots_of_each_client_reach_its_process() {
     );
     assert_eq!(second.answered.len(), asked_before);
     assert_eq!(told(second, "roots").await, *roots);
+    rig.stop().await;
+}
+
+/// A client of its own directory, which states it as its only root.
+async fn rooted(rig: &Rig, dirs: &TempDir, name: &str) -> (Pipe, Value) {
+    let able = json!({ "roots": { "listChanged": true } });
+    let mut client = Pipe::open_able(rig, direct(), LEGACY, able).await;
+    let roots = roots_in(&project(dirs, name));
+    client.set_answer("roots/list", roots.clone());
+    (client, roots)
+}
+
+async fn who(client: &mut Pipe) -> Value {
+    told(client, "s__whoami").await
+}
+
+async fn announce(client: &mut Pipe) {
+    client
+        .tell("notifications/roots/list_changed", json!({}))
+        .await;
+}
+
+/// Waits until the process of a client has listed roots after a change, or when it started.
+async fn listed(client: &mut Pipe) -> Value {
+    until_async("the process has listed roots", async || {
+        let roots = who(client).await["roots"].take();
+        (!roots.is_null()).then_some(roots)
+    })
+    .await
+}
+
+async fn sharing(rig: &Rig) -> Value {
+    rig.get("/api/v1/servers/s").await.json()["sharing"].take()
+}
+
+#[tokio::test]
+async fn announced_roots_stay_with_their_only_user() {
+    let dirs = TempDir::new().unwrap();
+    let rig = rig(mirror(json!({ "env": { "LISTS_ROOTS": "1" } }))).await;
+    rig.until_tools("s", 7).await;
+    let (mut first, roots) = rooted(&rig, &dirs, "a").await;
+    let (mut second, other) = rooted(&rig, &dirs, "b").await;
+    // It listed roots when it started, and there was no client to ask.
+    assert!(listed(&mut first).await["code"].is_number());
+    assert_eq!(sharing(&rig).await, "all");
+    let shared = who(&mut first).await["pid"].take();
+    announce(&mut first).await;
+    until("the process knows the roots", async || {
+        who(&mut first).await["roots"] == roots
+    })
+    .await;
+    assert_eq!(who(&mut first).await["pid"], shared);
+    assert_eq!(sharing(&rig).await, "client");
+    assert_eq!(listed(&mut second).await, other);
+    assert_ne!(who(&mut second).await["pid"], shared);
+    assert_eq!(who(&mut first).await["roots"], roots);
+    // A client that names none has a process without any.
+    let mut third = Pipe::open_able(&rig, direct(), LEGACY, json!({})).await;
+    assert!(listed(&mut third).await["code"].is_number());
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn announced_roots_do_not_reach_a_shared_process() {
+    let dirs = TempDir::new().unwrap();
+    let rig = rig(mirror(json!({}))).await;
+    let (mut first, roots) = rooted(&rig, &dirs, "a").await;
+    let (mut second, _) = rooted(&rig, &dirs, "b").await;
+    let shared = who(&mut first).await["pid"].take();
+    // Its call in the shared process is in flight all the time.
+    let gate = Gate::new();
+    let call = second
+        .send_call("s__sleep", json!({ "gate": gate.path() }))
+        .await;
+    until_in_flight(&rig, 1).await;
+    announce(&mut first).await;
+    rig.until("/api/v1/servers/s", |server| server["sharing"] == "client")
+        .await;
+    let again = second.send_call("s__whoami", json!({})).await;
+    let again = second.finish(&again).await.json["result"]["structuredContent"].take();
+    assert_ne!(again["pid"], shared);
+    gate.open();
+    let slept = second.finish(&call).await.json;
+    assert_eq!(slept["result"]["structuredContent"]["pid"], shared);
+    assert!(first.answered.is_empty() && second.answered.is_empty());
+    assert_ne!(who(&mut first).await["pid"], shared);
+    assert_eq!(told(&mut first, "s__roots").await, roots);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn roots_in_a_call_split_the_server() {
+    let dirs = TempDir::new().unwrap();
+    let rig = rig(mirror(json!({}))).await;
+    let mut clients = Vec::new();
+    for name in ["a", "b"] {
+        clients.push(rooted(&rig, &dirs, name).await);
+    }
+    let mut pids = Vec::new();
+    for (client, _) in &mut clients {
+        pids.push(who(client).await["pid"].take());
+    }
+    assert_eq!(pids[0], pids[1]);
+    // Both have used the process, so neither is asked.
+    let (first, _) = &mut clients[0];
+    assert!(told(first, "s__roots").await["code"].is_number());
+    assert!(first.answered.is_empty());
+    for (client, roots) in &mut clients {
+        assert_eq!(told(client, "s__roots").await, *roots);
+        assert_ne!(who(client).await["pid"], pids[0]);
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn process_for_all_never_gets_roots() {
+    let dirs = TempDir::new().unwrap();
+    let rig = rig(mirror(json!({ "share": "all" }))).await;
+    let (mut client, _) = rooted(&rig, &dirs, "a").await;
+    who(&mut client).await;
+    announce(&mut client).await;
+    assert!(listed(&mut client).await["code"].is_number());
+    assert!(told(&mut client, "s__roots").await["code"].is_number());
+    assert!(client.answered.is_empty());
+    assert_eq!(sharing(&rig).await, "all");
+    rig.stop().await;
+}
+
+/// The token has a directory, in which no other client may work.
+#[tokio::test]
+async fn root_of_a_token_reaches_no_other_client() {
+    let dirs = TempDir::new().unwrap();
+    let rig = rig(mirror(json!({}))).await;
+    let dir = project(&dirs, "b");
+    let token = rig.token(json!({ "name": "bound", "project": dir })).await;
+    let web = Web::with_token(&rig, "/mcp/s/s", LEGACY, &token).await;
+    let answer = |result: Value| result["structuredContent"].clone();
+    assert_eq!(answer(web.call("roots", json!({})).await), roots_in(&dir));
+    let its = answer(web.call("whoami", json!({})).await);
+    let (mut own, roots) = rooted(&rig, &dirs, "a").await;
+    assert_ne!(who(&mut own).await["pid"], its["pid"]);
+    assert_eq!(told(&mut own, "s__roots").await, roots);
+    assert_eq!(answer(web.call("whoami", json!({})).await), its);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn files_in_roots_are_for_their_client_alone() {
+    const SERVER: &str = "peers/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js";
+    let Some(tools) = Tools::need(&["node/bin/node", SERVER]) else {
+        return;
+    };
+    let dirs = TempDir::new().unwrap();
+    let common = project(&dirs, "common");
+    let args = [tools.path(SERVER), common.clone()];
+    let rig = rig(json!({ "command": tools.node(), "args": args })).await;
+    rig.until("/api/v1/servers/s", |server| {
+        server["tools"].as_u64() > Some(0)
+    })
+    .await;
+    let (mut first, _) = rooted(&rig, &dirs, "a").await;
+    let (mut second, _) = rooted(&rig, &dirs, "b").await;
+    let mut plain = Pipe::open_able(&rig, direct(), LEGACY, json!({})).await;
+    let dir = |name: &str| dirs.path().canonicalize().unwrap().join(name);
+    for name in ["common", "a", "b"] {
+        std::fs::write(dir(name).join("notes"), name).unwrap();
+    }
+    let read = async |client: &mut Pipe, name: &str| {
+        let path = json!({ "path": dir(name).join("notes") });
+        text_of(&client.call("s__read_text_file", path).await) == name
+    };
+    for client in [&mut first, &mut second, &mut plain] {
+        assert!(read(client, "common").await && !read(client, "a").await);
+    }
+    announce(&mut first).await;
+    until("the client can read in its root", async || {
+        read(&mut first, "a").await
+    })
+    .await;
+    assert!(!read(&mut first, "common").await && !read(&mut first, "b").await);
+    until("another client can read in its own", async || {
+        read(&mut second, "b").await
+    })
+    .await;
+    assert!(!read(&mut second, "a").await);
+    assert!(read(&mut plain, "common").await && !read(&mut plain, "a").await);
     rig.stop().await;
 }

@@ -9,7 +9,7 @@ use std::{
 use switchboard_base::{
     apps,
     backchannel::Backchannel,
-    caller::{Realm, said},
+    caller::{Caller, said},
     error::{Error, cut},
     extensions::{is_foreign, with_extensions},
     health::{Reason, UNREADABLE},
@@ -288,8 +288,8 @@ impl Instance {
 
     /// Records that the roots of a client on this back channel have changed. Servers of older revisions cache
     /// roots, and request them again when notified.
-    pub async fn roots_changed(&self, realm: Realm, backchannel: Backchannel) {
-        self.questions.set_roots(realm, backchannel);
+    pub async fn roots_changed(&self, caller: &Caller, backchannel: Backchannel) {
+        self.questions.set_roots(caller, backchannel);
         for live in self.lives().filter(|live| live.era() == Era::Legacy) {
             // A server that is gone requests them when it is back.
             let _ = live.client().notify(method::ROOTS_CHANGED, None).await;

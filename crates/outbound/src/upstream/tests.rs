@@ -7,10 +7,19 @@ pub(crate) mod fake_servers;
 mod rig;
 mod world;
 
+use std::{sync::Arc, time::Duration};
+
 use proptest::{prelude::*, sample::Index};
+use switchboard_base::caller::{Caller, Principal};
+use switchboard_config::Sharing;
+use switchboard_store::Store;
 use tokio::runtime::Builder;
 
-use self::world::{EXIT_MAX, Entry, Program, SETTLE, Settings, Step, Who, World};
+use self::{
+    fake_servers::{Asks, FakeServers},
+    world::{EXIT_MAX, Entry, Program, SETTLE, Settings, Step, Who, World},
+};
+use crate::supervisor::Supervisor;
 
 const CLIENTS: u8 = 6;
 const PROJECTS: u8 = 3;
@@ -22,6 +31,7 @@ fn who() -> impl Strategy<Value = Who> {
 
 /// A step of one of these callers, so that they meet.
 fn step(cast: Vec<Who>) -> impl Strategy<Value = Step> {
+    let announce = prop::sample::select(cast.clone()).prop_map(Step::Announce);
     let index = any::<Index>;
     let clients: Vec<_> = cast.iter().map(|who| who.client).collect();
     let soon = || prop_oneof![2 => Just(0_u64), 2 => 0..200_u64, 2 => 0..90_000_u64];
@@ -29,7 +39,7 @@ fn step(cast: Vec<Who>) -> impl Strategy<Value = Step> {
         prop::sample::select(cast),
         soon(),
         soon(),
-        prop::bool::weighted(0.4),
+        prop_oneof![5 => Just(Asks::Nothing), 3 => Just(Asks::User), 2 => Just(Asks::Roots)],
     );
     let call = call.prop_map(|(who, waits, works, asks)| Step::Call {
         who,
@@ -40,6 +50,8 @@ fn step(cast: Vec<Who>) -> impl Strategy<Value = Step> {
     let cut = prop::option::of(prop_oneof![Just(0), 0..3_000_u64]);
     prop_oneof![
         14 => call,
+        2 => announce,
+        1 => any::<bool>().prop_map(Step::ListRoots),
         2 => index().prop_map(Step::Cancel),
         2 => index().prop_map(Step::Crash),
         1 => (1..8_usize).prop_map(Step::Break),
@@ -127,7 +139,7 @@ const fn call(client: u8, project: u8) -> Step {
         },
         waits: 0,
         works: 0,
-        asks: false,
+        asks: Asks::Nothing,
     }
 }
 
@@ -140,7 +152,7 @@ const fn asking(client: u8, waits: u64, works: u64) -> Step {
         },
         waits,
         works,
-        asks: true,
+        asks: Asks::User,
     }
 }
 
@@ -212,4 +224,27 @@ fn changed_server_waits_for_clients_that_left() {
         call(0, 0),
     ];
     run_steps(Entry::Client, 2, None, &steps);
+}
+
+/// A remote server serves all clients over one connection, and is never split.
+#[tokio::test]
+async fn remote_server_gets_roots_of_its_only_user() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = r#"{"mcpServers": {"s": {"url": "http://127.0.0.1:9/"}}}"#;
+    let config = switchboard_config::parse(config, "test").unwrap();
+    let store = Store::open_after(dir.path().join("audit.db"), Duration::from_hours(1));
+    let deps = rig::deps(dir.path(), config, FakeServers::default(), store);
+    let supervisor = Supervisor::new(deps);
+    supervisor.start();
+    let upstream = supervisor.get("s").unwrap();
+    let [one, two] = [1, 2].map(|number| Caller::new(number, "c".into(), Principal::Owner));
+    let questions = Arc::clone(&upstream.shared().questions);
+    assert!(upstream.may_get_roots(&questions, &one, false));
+    assert!(!upstream.may_get_roots(&questions, &two, false));
+    // On the stream of its own call.
+    assert!(upstream.may_get_roots(&questions, &two, true));
+    upstream.instance(&two).unwrap();
+    assert!(!upstream.may_get_roots(&questions, &one, false));
+    assert_eq!(upstream.sharing().0, Sharing::All);
+    upstream.stop().await;
 }

@@ -43,11 +43,15 @@ struct State {
     broken: usize,
     /// The time that a server takes to exit after its input is closed.
     exit_takes: Duration,
+    /// Servers list the roots when they start.
+    list_roots: bool,
 }
 
 /// A server that was started.
 #[derive(Debug)]
 pub(crate) struct FakeServer {
+    /// Its position among all.
+    position: usize,
     /// The instance that it was started for.
     pub(crate) instance: String,
     /// The command of its entry, with everything substituted.
@@ -93,11 +97,17 @@ impl FakeServers {
         self.0.lock().exit_takes = time;
     }
 
+    /// Determines whether servers list the roots when they start.
+    pub(crate) fn set_list_roots(&self, list_roots: bool) {
+        self.0.lock().list_roots = list_roots;
+    }
+
     fn start(&self, instance: &str, program: &str) -> (Arc<FakeServer>, bool) {
         let mut state = self.0.lock();
         let running = state.started.iter().enumerate();
         let running = running.filter(|(_, server)| server.is_running());
         let server = Arc::new(FakeServer {
+            position: state.started.len(),
             instance: instance.to_owned(),
             program: program.to_owned(),
             beside: running.map(|(at, _)| at).collect(),
@@ -137,7 +147,8 @@ impl FakeServer {
     /// Serves until it crashes, or until its input is closed.
     async fn serve(self: Arc<Self>, servers: FakeServers, stdin: DuplexStream, out: DuplexStream) {
         let mut crash = self.crash.subscribe();
-        let mut session = Session::new(Arc::clone(&self));
+        let list_roots = servers.0.lock().list_roots;
+        let mut session = Session::new(Arc::clone(&self), list_roots);
         tokio::select! {
             _ = crash.wait_for(|crash| *crash) => {}
             () = async {
@@ -157,13 +168,23 @@ pub(crate) struct Work {
     pub(crate) call: u64,
     /// The time that it takes.
     pub(crate) milliseconds: u64,
-    /// The server asks the user something before it answers.
-    pub(crate) asks: bool,
+    /// The question of the server before it answers.
+    pub(crate) asks: Asks,
+}
+
+/// A question of a server.
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
+pub(crate) enum Asks {
+    Nothing,
+    User,
+    Roots,
 }
 
 /// The conversation of a server with its client.
 struct Session {
     server: Arc<FakeServer>,
+    /// It lists the roots when it starts.
+    list_roots: bool,
     answers: mpsc::Sender<Value>,
     outgoing: mpsc::Receiver<Value>,
     /// The calls in progress, by request.
@@ -173,10 +194,11 @@ struct Session {
 }
 
 impl Session {
-    fn new(server: Arc<FakeServer>) -> Self {
+    fn new(server: Arc<FakeServer>, list_roots: bool) -> Self {
         let (answers, outgoing) = mpsc::channel(64);
         Self {
             server,
+            list_roots,
             answers,
             outgoing,
             calls: HashMap::new(),
@@ -227,6 +249,12 @@ impl Session {
                 }
                 return None;
             }
+            Some("notifications/initialized") if self.list_roots => {
+                return Some(list_roots(&json!("start"), self.server.position));
+            }
+            Some("notifications/roots/list_changed") => {
+                return Some(list_roots(&json!("change"), self.server.position));
+            }
             Some(_) if id.is_null() => return None,
             Some(_) => {
                 let error = json!({"code": -32601, "message": "method not found"});
@@ -245,18 +273,17 @@ impl Session {
     fn call(&mut self, id: Value, work: Work) {
         self.server.calls.lock().push(work.call);
         let (answers, asked) = (self.answers.clone(), Arc::clone(&self.asked));
-        let request = id.to_string();
+        let (request, position) = (id.to_string(), self.server.position);
         let call = tokio::spawn(async move {
             sleep(Duration::from_millis(work.milliseconds)).await;
-            if work.asks {
+            let question = match work.asks {
+                Asks::Nothing => None,
+                Asks::User => Some(ask_user(work.call)),
+                Asks::Roots => Some(list_roots(&json!(work.call), position)),
+            };
+            if let Some(question) = question {
                 let (answered, mut answer) = mpsc::channel(1);
                 asked.lock().insert(work.call, answered);
-                let schema = json!({"type": "object", "properties": {}});
-                let message = work.call.to_string();
-                let question = json!({
-                    "jsonrpc": "2.0", "id": work.call, "method": "elicitation/create",
-                    "params": {"message": message, "requestedSchema": schema},
-                });
                 if answers.send(question).await.is_err() || answer.recv().await.is_none() {
                     return;
                 }
@@ -269,6 +296,18 @@ impl Session {
         });
         self.calls.insert(request, call.abort_handle());
     }
+}
+
+fn ask_user(call: u64) -> Value {
+    let schema = json!({"type": "object", "properties": {}});
+    let params = json!({"message": call.to_string(), "requestedSchema": schema});
+    json!({"jsonrpc": "2.0", "id": call, "method": "elicitation/create", "params": params})
+}
+
+/// A request for roots that names the server which sends it.
+fn list_roots(id: &Value, position: usize) -> Value {
+    let params = json!({"position": position.to_string()});
+    json!({"jsonrpc": "2.0", "id": id, "method": "roots/list", "params": params})
 }
 
 impl Drop for Session {

@@ -31,14 +31,15 @@ use crate::{
     deps::{Answering, Deps, Handler, HandlerSlot, Source},
     first_contact::FirstContact,
     instance::Admission,
+    instances::Key,
     live::Live,
     live_catalog::LiveCatalog,
     logs::Logs,
-    questions::{Owner, Question, UnderWay, unanswerable},
+    questions::{Owner, Question, Questions, UnderWay, unanswerable},
     sign_in::SignIns,
     start_throttle::StartThrottle,
     supervisor::Supervisor,
-    upstream::{Lease, Upstream},
+    upstream::{Lease, SharingReason, Upstream},
 };
 
 /// The dependencies of a gateway with this home, whose processes are fake servers.
@@ -74,6 +75,8 @@ pub(super) struct Above {
     supervisor: Weak<Supervisor>,
     /// The calls that servers asked about, each with the call whose client was asked.
     pub(super) asked: Mutex<Vec<(u64, u64)>>,
+    /// The clients whose roots servers have got, with the positions of these servers.
+    pub(super) told_roots: Mutex<Vec<(usize, Caller)>>,
     /// A server has asked something.
     pub(super) has_asked: AtomicBool,
 }
@@ -83,6 +86,7 @@ impl Above {
         Arc::new(Self {
             supervisor: Arc::downgrade(supervisor),
             asked: Mutex::default(),
+            told_roots: Mutex::default(),
             has_asked: AtomicBool::new(false),
         })
     }
@@ -96,6 +100,55 @@ impl Above {
         let answer = Raw::object([("action", Raw::string("accept"))]);
         let _ = question.reply.send(Ok(answer));
     }
+
+    /// The client whose roots a server gets.
+    async fn whose_roots(&self, asking: &Asking) -> Option<Caller> {
+        let Asking {
+            server,
+            questions,
+            key,
+            asked,
+            under_way,
+        } = asking;
+        let located = questions.locate(asked, under_way).await;
+        let upstream = self.supervisor.upgrade().and_then(|all| all.get(server))?;
+        let may_get = |client: &Caller, is_named| match key {
+            Some(key) => key.serves(client),
+            None => upstream.may_get_roots(questions, client, is_named),
+        };
+        let client = match located.owner {
+            Owner::Call(call) => {
+                Some(call.caller.clone()).filter(|client| may_get(client, located.is_named))
+            }
+            Owner::Several => {
+                upstream.has_asked(None);
+                None
+            }
+            Owner::Nobody => {
+                let known = questions.roots().map(|(client, _)| client);
+                known.filter(|client| {
+                    if under_way.may_concern(client) {
+                        return may_get(client, false);
+                    }
+                    upstream.has_asked(None);
+                    false
+                })
+            }
+        };
+        if upstream.sharing().1 == SharingReason::AsksBack {
+            self.has_asked.store(true, Relaxed);
+        }
+        client
+    }
+}
+
+/// A request of a server.
+struct Asking {
+    server: Arc<str>,
+    questions: Arc<Questions>,
+    key: Option<Key>,
+    asked: Asked,
+    under_way: UnderWay,
 }
 
 impl Handler for Above {
@@ -103,6 +156,24 @@ impl Handler for Above {
 
     fn answer(self: Arc<Self>, from: Source<'_>, asked: Asked, under_way: UnderWay) -> Answering {
         let (server, questions) = (Arc::clone(from.server), Arc::clone(from.questions));
+        if asked.method == method::ROOTS_LIST {
+            let asking = Asking {
+                server,
+                questions,
+                key: from.key.cloned(),
+                asked,
+                under_way,
+            };
+            return Box::pin(async move {
+                let client = self.whose_roots(&asking).await;
+                let client = client.ok_or_else(|| unanswerable(method::ROOTS_LIST))?;
+                let params = asking.asked.params;
+                let position = params.and_then(|params| params.member("position")?.to_text());
+                let position = position.unwrap().parse().unwrap();
+                self.told_roots.lock().push((position, client));
+                Ok(Raw::object([("roots", Raw::array([]))]))
+            });
+        }
         Box::pin(async move {
             let located = questions.locate(&asked, &under_way).await;
             let upstream = self.supervisor.upgrade().and_then(|all| all.get(&server));

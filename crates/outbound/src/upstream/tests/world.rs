@@ -10,10 +10,13 @@ use std::{
 use proptest::{prelude::*, sample::Index};
 use serde_json::json;
 use switchboard_base::{
+    backchannel::{self, Backchannel},
     caller::{Caller, Principal},
     error::Error,
+    notifications::NotificationQueue,
     project::{Project, real_dir},
 };
+use switchboard_client::Reason;
 use switchboard_config::Config;
 use switchboard_store::Store;
 use tokio::{
@@ -23,7 +26,7 @@ use tokio::{
 
 use super::{
     CLIENTS, PROJECTS,
-    fake_servers::{FakeServer, FakeServers, Work},
+    fake_servers::{Asks, FakeServer, FakeServers, Work},
     rig::{Above, carry, deps},
 };
 use crate::{
@@ -125,8 +128,12 @@ pub(super) enum Step {
         who: Who,
         waits: u64,
         works: u64,
-        asks: bool,
+        asks: Asks,
     },
+    /// A client announces that its roots have changed.
+    Announce(Who),
+    /// Servers that are started from now on list the roots, or do not.
+    ListRoots(bool),
     /// A client withdraws one of its calls.
     Cancel(Index),
     /// One of the processes crashes.
@@ -206,6 +213,8 @@ pub(super) struct World {
     instances: Vec<Weak<Instance>>,
     /// Nothing has happened that makes calls fail.
     is_calm: bool,
+    /// The connections of the clients.
+    asks: [Arc<backchannel::Asks>; CLIENTS as usize],
     /// The number of processes whose start was checked.
     checked: usize,
 }
@@ -268,6 +277,7 @@ impl World {
             own: BTreeMap::new(),
             instances: Vec::new(),
             is_calm: true,
+            asks: Default::default(),
             checked: 0,
         }
     }
@@ -330,6 +340,15 @@ impl World {
                 works,
                 asks,
             } => self.call(who, waits, works, asks).map(|_| ())?,
+            Step::Announce(who) => {
+                // Others are not asked for roots.
+                if who.principal() == Principal::Owner {
+                    let (upstream, caller) = (self.upstream(), self.caller(who));
+                    let backchannel = self.backchannel(who.client);
+                    tokio::spawn(async move { upstream.roots_changed(&caller, backchannel).await });
+                }
+            }
+            Step::ListRoots(list_roots) => self.servers.set_list_roots(list_roots),
             Step::Cancel(index) => {
                 if !self.running.is_empty() {
                     let withdrawn = self.running.remove(index.index(self.running.len()));
@@ -407,13 +426,19 @@ impl World {
         self.supervisor.apply(config, None, None).await;
     }
 
+    /// Reaches a client until it leaves.
+    fn backchannel(&self, client: u8) -> Backchannel {
+        let asks = Some(Arc::clone(&self.asks[usize::from(client)]));
+        Backchannel::new(Arc::<NotificationQueue>::default(), asks, Reason::default())
+    }
+
     /// Makes a call. Returns `false` if there is no instance for it.
     fn call(
         &mut self,
         who: Who,
         waits: u64,
         works: u64,
-        asks: bool,
+        asks: Asks,
     ) -> Result<bool, TestCaseError> {
         let (upstream, caller) = (self.upstream(), self.caller(who));
         let key = self.key(who);
@@ -444,6 +469,10 @@ impl World {
             prop_assert!(Arc::ptr_eq(&existing, &instance));
         }
         self.note(&upstream, key, &instance)?;
+        if instance.key().is_some() && who.principal() == Principal::Owner {
+            let backchannel = self.backchannel(who.client);
+            instance.questions.set_roots(&caller, backchannel);
+        }
         let call = u64::try_from(self.calls.len()).unwrap();
         let id = Arc::clone(&instance.id);
         self.calls.insert(call, Call { who, key, id });
@@ -489,6 +518,7 @@ impl World {
 
     fn leave(&mut self, client: u8) {
         self.abandon(|other| other == client);
+        std::mem::take(&mut self.asks[usize::from(client)]).close();
         let who = Who {
             client,
             project: None,
@@ -543,6 +573,9 @@ impl World {
                 );
             }
         }
+        for (position, client) in self.above.told_roots.lock().iter() {
+            self.check_roots(&all[*position], client)?;
+        }
         let upstream = self.upstream();
         let own = upstream.own_instances();
         let own: Vec<_> = own.into_iter().map(|(_, instance)| instance).collect();
@@ -579,6 +612,27 @@ impl World {
         if let Some(keeper) = keepers.next() {
             let is_its = calls.iter().all(|call| call.who.client == keeper);
             prop_assert!(is_its, "{calls:?} of {keeper} in {}", server.instance);
+        }
+        Ok(())
+    }
+
+    /// Checks that no other client has used the process that has got the roots of this one.
+    fn check_roots(&self, server: &FakeServer, client: &Caller) -> Checked {
+        prop_assert!(self.entry != Entry::All, "{} got roots", server.instance);
+        let is_of_project = matches!(self.entry, Entry::Project | Entry::ProjectUnnamed);
+        for call in server.calls() {
+            let user = self.caller(self.calls[&call].who);
+            let is_its = if is_of_project {
+                user.project() == client.project()
+            } else {
+                let identity = |one: &Caller| (one.realm, one.person, one.project.given().cloned());
+                identity(&user) == identity(client)
+            };
+            let server = &server.instance;
+            prop_assert!(
+                is_its,
+                "{server} got roots of {client:?} and served {user:?}"
+            );
         }
         Ok(())
     }
@@ -631,7 +685,10 @@ impl World {
                 client: 0,
                 project: Some(project),
             };
-            prop_assert!(self.call(who, 0, 0, false)?, "no instance for {who:?}");
+            prop_assert!(
+                self.call(who, 0, 0, Asks::Nothing)?,
+                "no instance for {who:?}"
+            );
             sleep(Duration::from_secs(30)).await;
             self.harvest().await?;
             self.check()?;
