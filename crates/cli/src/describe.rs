@@ -36,13 +36,17 @@ const EXAMPLE: usize = 4;
 
 /// The tool with this name, or the error that it does not exist.
 pub(super) fn find(link: &Link, name: &str) -> Result<Tool, Error> {
-    let project = project().map(|project| format!("&project={}", escape(&project)));
-    let project = project.unwrap_or_default();
-    let path = format!("/api/v1/tools?name={}{project}", escape(name));
+    let path = format!("/api/v1/tools?name={}{}", escape(name), in_project());
     let Tools { tools, .. } = link.get(&path)?;
     let gone =
         || Error::new(format!("`{name}` is no longer available")).hint("run the command again");
     tools.into_iter().next().ok_or_else(gone)
+}
+
+/// The parameter of a request that names the directory that the user works in, if that is a project.
+pub(super) fn in_project() -> String {
+    let project = project().map(|project| format!("&project={}", escape(&project)));
+    project.unwrap_or_default()
 }
 
 /// The directory that the user works in, if that is a project.

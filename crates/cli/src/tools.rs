@@ -19,7 +19,7 @@ use switchboard_terminal::{
 };
 use switchboard_wire::Raw;
 
-use super::{list, progress::Progress, trust, words};
+use super::{describe, list, progress::Progress, trust, words};
 use crate::link::Link;
 
 /// Time to wait for servers that are starting.
@@ -45,7 +45,11 @@ pub struct Tools {
 pub fn run(home: &Home, args: &Tools) -> Result<(), Error> {
     let link = Link::need(home)?;
     let path = match &args.name {
-        Some(name) => format!("/api/v1/tools?server={}", switchboard_catalog::escape(name)),
+        Some(name) => format!(
+            "/api/v1/tools?server={}{}",
+            switchboard_catalog::escape(name),
+            describe::in_project()
+        ),
         None => "/api/v1/tools".to_owned(),
     };
     let until = Instant::now() + PATIENCE;

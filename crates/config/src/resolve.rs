@@ -161,8 +161,8 @@ impl ResolveError {
 }
 
 /// Advice for a client without a project.
-pub const NO_PROJECT_HINT: &str = "start the client in the directory of a project; over HTTP, add `?project=DIRECTORY` \
-     to the address";
+pub const NO_PROJECT_HINT: &str = "start the client, or run the command, in the directory of a project; over HTTP, add \
+     `?project=DIRECTORY` to the address";
 
 /// The caller that a process of a server is started for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -8,12 +8,13 @@ use switchboard_wire::Raw;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ToolsQuery {
-    /// Only the tools of this server.
+    /// Only the tools of this server. If they are not known yet because the server needs a project, and `project` is
+    /// given, the gateway starts the server there and waits for up to 2 seconds.
     pub server: Option<String>,
     /// Only this tool, as `SERVER:TOOL`. If its server is not known yet, the gateway starts the server and
     /// waits for up to 2 seconds. An error that would prevent a call of the tool is returned here, too.
     pub name: Option<String>,
-    /// The directory that the caller works in, an absolute path: the server of the tool may need one to start.
+    /// The directory that the caller works in, an absolute path: a server may need one to start.
     pub project: Option<String>,
 }
 

@@ -93,9 +93,16 @@ pub(super) async fn list(
     }): Asked<ToolsQuery>,
 ) -> Result<Response, Problem> {
     let server = server.filter(|server| !server.is_empty());
+    let caller = caller_of(&actor, realm, project).await?;
     if let Some(name) = &name {
-        let caller = caller_of(&actor, realm, project).await?;
         locate(&admin, &caller, name, GLANCE).await?;
+    } else if let Some(server) = &server
+        && let Some(upstream) = admin.core.upstream(server)
+        && upstream.needs_project()
+        && caller.project().is_some()
+    {
+        // If it fails, the server is listed as one whose tools are not known.
+        let _ = dispatch::part_within(&admin.core, Some(&caller), server, GLANCE).await;
     }
     let catalog = admin.core.live_catalog.catalog_full();
     let upstreams = admin.core.upstreams();

@@ -263,6 +263,9 @@ async fn look_without_a_project_parks_nothing() {
     assert!(without.problem(409).contains("needs a project directory"));
     let shown = rig.get("/api/v1/servers/s").await.json();
     assert_eq!(shown["state"], "idle", "{shown}");
+    let list = format!("/api/v1/tools?server=s&project={}", a.display());
+    let found = rig.get(&list).await.json();
+    assert_eq!(found["tools"].as_array().unwrap().len(), 8, "{found}");
     let path = format!("/api/v1/tools?name=s:whoami&project={}", a.display());
     let found = rig.get(&path).await.json();
     assert_eq!(found["tools"][0]["name"], "s:whoami", "{found}");

@@ -199,7 +199,23 @@ fn one_instance_is_restarted() {
 }
 
 #[test]
-fn add_explains_who_shares_a_process() {
+fn tools_are_listed_in_the_current_project() {
+    let place = Place::new();
+    let [command, args @ ..] = place.echo();
+    let entry = json!({ "command": command, "args": args, "env": { "ROOT": "${project}" } });
+    let config = json!({ "memory": { "enabled": false }, "mcpServers": { "git": entry } });
+    place.write_config(&config.to_string());
+    let _gateway = Gateway::start(&place, &[]);
+    let dir = place.path().join("shop");
+    fs::create_dir(&dir).unwrap();
+    let mut command = place.command(&["tools", "git"]);
+    let listed = command.current_dir(dir).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(listed.contains("git:say"), "{listed}");
+}
+
+#[test]
+fn add_explains_who_shares_an_instance() {
     let place = Place::new();
     for (name, args, because) in [
         (
