@@ -28,7 +28,7 @@ pub struct Offers {
     /// `true` if `tools/list` has never been answered, so that an empty list of tools means
     /// nothing.
     pub unlisted: bool,
-    /// `true` if the server has asked clients during their calls, without naming the call.
+    /// `true` if the server has asked clients something over a pipe, without naming them.
     pub asks_back: bool,
     /// The directories of single callers in which the server was listed: its descriptions may name them.
     pub directories: Vec<String>,

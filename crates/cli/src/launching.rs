@@ -32,7 +32,7 @@ pub(super) fn hints(config: &str, name: &str) -> Vec<String> {
     let Some(server) = config.servers.get(name) else {
         return Vec::new();
     };
-    let mut hints: Vec<_> = sharing(server).into_iter().collect();
+    let mut hints: Vec<_> = sharing(server).into_iter().chain(roots(server)).collect();
     let Transport::Command(line) = &server.transport else {
         return hints;
     };
@@ -47,7 +47,7 @@ pub(super) fn hints(config: &str, name: &str) -> Vec<String> {
     hints
 }
 
-/// The callers that share a process, if the gateway chose that.
+/// The callers that share an instance, if the gateway chose that.
 fn sharing(server: &Server) -> Option<String> {
     let (sharing, because) = server.sharing();
     let whose = match sharing {
@@ -57,8 +57,18 @@ fn sharing(server: &Server) -> Option<String> {
         Sharing::Client => "each client",
     };
     Some(format!(
-        "{because}, so {whose} gets a process of its own; --share sets another way"
+        "{because}, so {whose} gets an instance of its own; --share sets another way"
     ))
+}
+
+/// The directories of a server that prefers those of its callers.
+fn roots(server: &Server) -> Option<String> {
+    let (sharing, _) = server.sharing();
+    let is_replaced = sharing != Sharing::All && server.prefers_roots();
+    is_replaced.then(|| {
+        "the server works in the roots of its client, or else in its project, instead of the directories in its entry"
+            .to_owned()
+    })
 }
 
 /// Hints about a server that is imported from a client.

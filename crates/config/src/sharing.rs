@@ -84,6 +84,14 @@ const fn stateful(name: &'static str, keeps: &'static str) -> Stateful {
     Stateful { name, keeps }
 }
 
+/// The packages that are known to work in the roots that they receive, with the programs that they install and their
+/// images.
+const ROOTED: &[&str] = &[
+    "@modelcontextprotocol/server-filesystem",
+    "mcp-server-filesystem",
+    "mcp/filesystem",
+];
+
 /// The packages that are known to keep state, with the programs that they install and their images.
 const STATEFUL: &[Stateful] = &[
     stateful("@playwright/mcp", BROWSER),
@@ -190,7 +198,7 @@ const WRAPPERS: &[&str] = &[
 ];
 
 impl Server {
-    /// The callers that share a process of the server, and the reason.
+    /// The callers that share an instance of the server, and the reason.
     pub fn sharing(&self) -> (Sharing, Because) {
         match self.share {
             Share::All => return (Sharing::All, Because::Configured),
@@ -270,17 +278,25 @@ impl Server {
 
     /// The known package that the entry starts.
     fn stateful_package(&self) -> Option<Stateful> {
-        let words: Vec<&str> = match &self.transport {
-            Transport::Command(line) => {
-                let args = line.args.iter().map(String::as_str);
-                std::iter::once(line.command.as_str()).chain(args).collect()
-            }
-            Transport::Container(container) => vec![&container.image],
-            Transport::Remote(_) | Transport::BuiltIn => return None,
-        };
         let mut known = STATEFUL.iter();
-        let is_started = |known: &&Stateful| words.iter().any(|word| is_package(word, known.name));
-        known.find(is_started).copied()
+        known.find(|known| self.starts(known.name)).copied()
+    }
+
+    /// Tests if the server is known to work in the roots that it receives, instead of the directories in its entry.
+    pub fn prefers_roots(&self) -> bool {
+        ROOTED.iter().any(|name| self.starts(name))
+    }
+
+    /// Tests if the entry starts this package.
+    fn starts(&self, package: &str) -> bool {
+        match &self.transport {
+            Transport::Command(line) => {
+                let mut args = line.args.iter();
+                is_package(&line.command, package) || args.any(|arg| is_package(arg, package))
+            }
+            Transport::Container(container) => is_package(&container.image, package),
+            Transport::Remote(_) | Transport::BuiltIn => false,
+        }
     }
 }
 
@@ -454,6 +470,23 @@ mod tests {
         known.sort_unstable();
         listed.sort_unstable();
         assert_eq!(listed, known);
+    }
+
+    #[test]
+    fn servers_that_prefer_roots_are_known() {
+        for (entry, prefers) in [
+            (
+                r#""command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/d"]"#,
+                true,
+            ),
+            (r#""command": "/usr/bin/mcp-server-filesystem""#, true),
+            (r#""image": "mcp/filesystem:1""#, true),
+            (r#""command": "filesystem""#, false),
+        ] {
+            let config = format!(r#"{{"mcpServers": {{"s": {{{entry}}}}}}}"#);
+            let config = crate::parse(&config, "test").unwrap();
+            assert_eq!(config.servers["s"].prefers_roots(), prefers, "{entry}");
+        }
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl Deref for Lease {
 pub enum SharingReason {
     /// The entry of the server.
     Entry(Because),
-    /// It has asked clients during their calls, over a pipe.
+    /// It has asked clients something, over a pipe.
     AsksBack,
 }
 
@@ -146,7 +146,7 @@ impl fmt::Display for SharingReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Entry(because) => because.fmt(f),
-            Self::AsksBack => f.write_str("it has asked clients during their calls"),
+            Self::AsksBack => f.write_str("it has asked its clients something"),
         }
     }
 }
@@ -531,8 +531,7 @@ impl Upstream {
             own.keeper.clone()
         };
         shared.split_off(keeper);
-        let line =
-            "asks clients during their calls, so each client has its own process from now on";
+        let line = "asks its clients, so each client has its own instance from now on";
         self.deps.logs.note(&self.name, line);
         let (live_catalog, name) = (Arc::clone(&self.deps.live_catalog), Arc::clone(&self.name));
         tokio::spawn(async move {

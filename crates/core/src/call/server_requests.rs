@@ -58,6 +58,31 @@ impl Asking {
         }
     }
 
+    /// The answer to a request for roots, unless it is put to this client.
+    fn known_roots(
+        &self,
+        core: &Core,
+        client: &Caller,
+        client_can: bool,
+        is_named: bool,
+    ) -> Option<Result<Raw, ErrorObject>> {
+        let granted = roots::granted(&self.asked.method, client);
+        let has_some = self.is_for_roots() && (client_can || granted.is_some());
+        if has_some && !self.may_get_roots(core, client, is_named) {
+            return Some(self.without_client());
+        }
+        granted.map(Ok)
+    }
+
+    /// Tests if one of the clients that the request may be for has an answer to it.
+    fn some_client_can(&self) -> bool {
+        let Asked { method, params, .. } = &self.asked;
+        self.under_way.any(|call| {
+            answers(&call.capabilities, method, params.as_ref())
+                || roots::granted(method, &call.caller).is_some()
+        })
+    }
+
     /// The answer if there is no client that can give one: the directory of the callers is known as a root.
     fn without_client(&self) -> Result<Raw, ErrorObject> {
         match self.project.as_ref().filter(|_| self.is_for_roots()) {
@@ -138,12 +163,8 @@ async fn put(core: &Arc<Core>, asking: &Asking) -> Option<Result<Raw, ErrorObjec
         Err(denied) => return Some(Err(question_rules::untold(denied))),
     };
     if matches!(owner, Owner::Several) {
-        let client_can = under_way.any(|call| {
-            answers(&call.capabilities, &asked.method, params)
-                || roots::granted(&asked.method, &call.caller).is_some()
-        });
         // With processes of their own, the client would have been asked.
-        if answerer(client_can, &ruling) == Answerer::Client {
+        if answerer(asking.some_client_can(), &ruling) == Answerer::Client {
             note_question(core, asking, None);
         }
     }
@@ -156,20 +177,13 @@ async fn put(core: &Arc<Core>, asking: &Asking) -> Option<Result<Raw, ErrorObjec
         Owner::Several => return Some(asking.without_one_client()),
         Owner::Nobody => return Some(answer_roots(core, asking).await),
     };
-    let granted = roots::granted(&asked.method, &owner.caller);
     let client_can = answers(&owner.capabilities, &asked.method, params)
         || owner.is_alone()
             && is_foreign(&asked.method)
             && declares(&owner.capabilities)
             && core.live_catalog.declares_extension(server);
-    if asking.is_for_roots()
-        && (client_can || granted.is_some())
-        && !asking.may_get_roots(core, &owner.caller, is_named)
-    {
-        return Some(asking.without_client());
-    }
-    if let Some(roots) = granted {
-        return Some(Ok(roots));
+    if let Some(roots) = asking.known_roots(core, &owner.caller, client_can, is_named) {
+        return Some(roots);
     }
     let to_person = match answerer(client_can, &ruling) {
         Answerer::Client => None,

@@ -17,7 +17,7 @@ use tokio::runtime::Builder;
 
 use self::{
     fake_servers::{Asks, FakeServers},
-    world::{EXIT_MAX, Entry, Program, SETTLE, Settings, Step, Who, World},
+    world::{EXIT_MAX, Entry, Program, SETTLE, Settings, Step, TOKEN, Who, World},
 };
 use crate::supervisor::Supervisor;
 
@@ -169,6 +169,30 @@ fn kept_process_serves_no_waiting_call() {
 }
 
 #[test]
+#[test]
+fn kept_process_gets_no_earlier_announced_roots() {
+    let who = |client| Who {
+        client,
+        project: None,
+    };
+    let token = |asks| Step::Call {
+        who: who(TOKEN),
+        waits: 0,
+        works: 0,
+        asks,
+    };
+    // The server does not run when the first client announces roots, and lists them when it runs again for the other.
+    let steps = [
+        Step::Wait(60_000),
+        Step::Announce(who(0)),
+        token(Asks::Roots),
+        Step::Wait(60_000),
+        Step::ListRoots(true),
+        token(Asks::Nothing),
+    ];
+    run_steps(Entry::Auto, 4, Some(1), &steps);
+}
+
 fn abandoned_process_of_split_server_ends() {
     // The question could belong to either call.
     let steps = [asking(0, 0, 1_000), asking(1, 0, 20_000)];

@@ -244,11 +244,30 @@ fn add_explains_who_shares_an_instance() {
         ("chosen", &["--share", "all", "--", "playwright-mcp"], None),
     ] {
         let said = because.map(|because| {
-            format!("hint: {because} a process of its own; --share sets another way\n")
+            format!("hint: {because} an instance of its own; --share sets another way\n")
         });
         let said = format!("added `{name}`\n{}", said.unwrap_or_default());
         place.check(&[&["add", name], args].concat(), 0, "", &said);
     }
+    let files = [
+        "--",
+        "npx",
+        "-y",
+        "@modelcontextprotocol/server-filesystem@1",
+        "/data",
+    ];
+    place.check(
+        &[&["add", "files", "--share", "project"][..], &files].concat(),
+        0,
+        "",
+        "added `files`\nhint: the server works in the roots of its client, or else in its project, instead of the directories in its entry\n",
+    );
+    place.check(
+        &[&["add", "shared"][..], &files].concat(),
+        0,
+        "",
+        "added `shared`\n",
+    );
     place.check(
         &["add", "typo", "--", "git-mcp", "${projct}"],
         2,

@@ -95,7 +95,7 @@ pub(super) struct Who {
 /// The client whose project is known from its roots.
 const ROOTED: u8 = 2;
 /// The client whose token can be revoked.
-const TOKEN: u8 = 3;
+pub(super) const TOKEN: u8 = 3;
 
 impl Who {
     fn principal(self) -> Principal {
