@@ -705,14 +705,10 @@ impl Upstream {
         is_refused && sign_in::check(&self.name, &self.settings()).is_ok()
     }
 
-    /// Restarts the instance with this number. Returns `false` if there is none.
-    pub async fn restart_one(&self, number: u64) -> bool {
-        let own = self.own_instances();
-        let Some((_, instance)) = own.into_iter().find(|(known, _)| *known == number) else {
-            return false;
-        };
-        instance.restart().await;
-        true
+    /// The instance with this number.
+    pub fn numbered(&self, number: u64) -> Option<Arc<Instance>> {
+        let mut own = self.own_instances().into_iter();
+        own.find_map(|(known, instance)| (known == number).then_some(instance))
     }
 
     /// Stops the server for good, within the time of its settings. Calls in flight are answered first.

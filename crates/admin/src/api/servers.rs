@@ -147,6 +147,11 @@ pub(super) async fn restart(
         let server = Arc::clone(&upstream.name);
         return Err(Error::Disabled { server }.into());
     }
+    let one = number.map(|number| {
+        let found = upstream.numbered(number);
+        found.ok_or_else(|| no_instance(&upstream.name, number))
+    });
+    let one = one.transpose()?;
     let room = admin.core.audit.room().await?;
     room.record([Event {
         what: "server-restarted",
@@ -157,13 +162,9 @@ pub(super) async fn restart(
             Some(number) => serde_json::json!({ "instance": number }),
         },
     }]);
-    match number {
+    match one {
         None => upstream.restart().await,
-        Some(number) => {
-            if !upstream.restart_one(number).await {
-                return Err(no_instance(&upstream.name, number));
-            }
-        }
+        Some(instance) => instance.restart().await,
     }
     Ok(Json(admin.server_status(&upstream)))
 }

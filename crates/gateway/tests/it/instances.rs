@@ -443,6 +443,16 @@ async fn one_process_is_restarted_and_its_log_shown() {
             .problem(404)
             .contains("server `s` has no process 99")
     );
+    // The queue of the audit log is in order.
+    let name = json!({ "name": "after", "rights": ["call"] });
+    assert_eq!(rig.post("/api/v1/tokens", &name).await.status, 201);
+    let audit = rig
+        .until("/api/v1/audit", |audit| {
+            audit.to_string().contains("token-created")
+        })
+        .await;
+    let restarts = audit.to_string().matches("server-restarted").count();
+    assert_eq!(restarts, 1, "{audit}");
     let unknown = rig.get("/api/v1/servers/s/logs?instance=99").await;
     assert!(unknown.problem(404).contains("has no process 99"));
     // Without a number, all of them end, and start again when they are used.

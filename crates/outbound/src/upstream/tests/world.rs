@@ -385,8 +385,8 @@ impl World {
                 self.is_calm = false;
                 let own = self.upstream().own_instances();
                 if !own.is_empty() {
-                    let (upstream, number) = (self.upstream(), index.get(&own).0);
-                    tokio::spawn(async move { upstream.restart_one(number).await });
+                    let instance = Arc::clone(&index.get(&own).1);
+                    tokio::spawn(async move { instance.restart().await });
                 }
             }
             Step::Wait(milliseconds) => {
