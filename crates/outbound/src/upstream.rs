@@ -334,6 +334,16 @@ impl Upstream {
         Some(Lease::new(Arc::clone(&its.instance)))
     }
 
+    /// The instance of this caller, if there is one, for a message that is sent later.
+    pub fn expected(&self, caller: &Caller) -> Option<Lease> {
+        let instance = self.existing(caller)?;
+        // The message may wait, while another client is asked.
+        instance.questions.expect(caller);
+        // Another one may keep it already.
+        let now = self.existing(caller)?;
+        Arc::ptr_eq(&now, &instance).then_some(now)
+    }
+
     /// Distinguishes the instances of callers in signed tokens: only callers with the same place have the same
     /// instance. The name of a server has no slash.
     pub fn place(&self, caller: &Caller) -> Arc<str> {

@@ -67,7 +67,7 @@ pub fn hand_on(core: &Arc<Core>, view: &View, caller: &Caller, guest: Guest, tol
     let Ok(upstream) = scope.and_then(|scope| core.upstream_in(&scope, server)) else {
         return;
     };
-    let instance = upstream.existing(caller);
+    let instance = upstream.expected(caller);
     let running = instance.filter(|instance| instance.lives().next().is_some());
     let Some(instance) = running else { return };
     let told = Told {

@@ -13,13 +13,14 @@ use proptest::{prelude::*, sample::Index};
 use switchboard_base::caller::{Caller, Principal};
 use switchboard_config::Sharing;
 use switchboard_store::Store;
+use tempfile::TempDir;
 use tokio::runtime::Builder;
 
 use self::{
     fake_servers::{Asks, FakeServers},
     world::{EXIT_MAX, Entry, Program, SETTLE, Settings, Step, TOKEN, Who, World},
 };
-use crate::supervisor::Supervisor;
+use crate::{supervisor::Supervisor, upstream::Upstream};
 
 const CLIENTS: u8 = 6;
 const PROJECTS: u8 = 3;
@@ -169,7 +170,6 @@ fn kept_process_serves_no_waiting_call() {
 }
 
 #[test]
-#[test]
 fn kept_process_gets_no_earlier_announced_roots() {
     let who = |client| Who {
         client,
@@ -193,6 +193,7 @@ fn kept_process_gets_no_earlier_announced_roots() {
     run_steps(Entry::Auto, 4, Some(1), &steps);
 }
 
+#[test]
 fn abandoned_process_of_split_server_ends() {
     // The question could belong to either call.
     let steps = [asking(0, 0, 1_000), asking(1, 0, 20_000)];
@@ -250,17 +251,35 @@ fn changed_server_waits_for_clients_that_left() {
     run_steps(Entry::Client, 2, None, &steps);
 }
 
-/// A remote server serves all clients over one connection, and is never split.
-#[tokio::test]
-async fn remote_server_gets_roots_of_its_only_user() {
-    let dir = tempfile::tempdir().unwrap();
-    let config = r#"{"mcpServers": {"s": {"url": "http://127.0.0.1:9/"}}}"#;
-    let config = switchboard_config::parse(config, "test").unwrap();
+/// A server with this entry.
+fn upstream(dir: &TempDir, entry: &str) -> Arc<Upstream> {
+    let config = format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#);
+    let config = switchboard_config::parse(&config, "test").unwrap();
     let store = Store::open_after(dir.path().join("audit.db"), Duration::from_hours(1));
     let deps = rig::deps(dir.path(), config, FakeServers::default(), store);
     let supervisor = Supervisor::new(deps);
     supervisor.start();
-    let upstream = supervisor.get("s").unwrap();
+    supervisor.get("s").unwrap()
+}
+
+#[tokio::test]
+async fn process_of_a_waiting_message_is_not_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let upstream = upstream(&dir, r#"{"command": "/fake"}"#);
+    let [one, two] = [1, 2].map(|number| Caller::new(number, "c".into(), Principal::Owner));
+    upstream.instance(&one).unwrap();
+    let its = upstream.expected(&two).unwrap();
+    upstream.has_asked(Some(&one));
+    assert!(!Arc::ptr_eq(&upstream.instance(&one).unwrap(), &its));
+    assert!(upstream.expected(&two).is_none());
+    upstream.stop().await;
+}
+
+/// A remote server serves all clients over one connection, and is never split.
+#[tokio::test]
+async fn remote_server_gets_roots_of_its_only_user() {
+    let dir = tempfile::tempdir().unwrap();
+    let upstream = upstream(&dir, r#"{"url": "http://127.0.0.1:9/"}"#);
     let [one, two] = [1, 2].map(|number| Caller::new(number, "c".into(), Principal::Owner));
     let questions = Arc::clone(&upstream.shared().questions);
     assert!(upstream.may_get_roots(&questions, &one, false));
