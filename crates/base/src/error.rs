@@ -416,10 +416,10 @@ impl Error {
             Self::TooManyInstances { server, most } => {
                 let message = match most {
                     1 => format!(
-                        "server `{server}` may have one process, which is in use by another caller"
+                        "server `{server}` may have one instance, which is in use by another caller"
                     ),
                     most => format!(
-                        "server `{server}` may have {most} processes, and all that can be stopped are in use by other callers"
+                        "server `{server}` may have {most} instances, and all that can be stopped are in use by other callers"
                     ),
                 };
                 (codes::BUSY, message, Some(named(server)))

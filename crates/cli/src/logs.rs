@@ -27,7 +27,7 @@ const TAIL_BYTES: u64 = 8 * 1024 * 1024;
 /// The log contains the standard error of the server and the gateway's messages about it.
 #[derive(Debug, Args)]
 pub struct Logs {
-    /// Name of the server, as shown by `switchboard list`; NAME/NUMBER for one of its processes
+    /// Name of the server, as shown by `switchboard list`; NAME/NUMBER for one of its instances
     name: String,
     /// Keep printing new lines
     #[arg(long, short)]

@@ -68,7 +68,7 @@ pub struct Add {
     /// When to start the server: on first use (lazy) or with the gateway (eager)
     #[arg(long, value_name = "WHEN")]
     start: Option<Start>,
-    /// Callers that share a process of the server
+    /// Callers that share an instance of the server
     #[arg(long, value_name = "CALLERS")]
     share: Option<Share>,
     /// When to show its tools to agents; see `switchboard trust`
@@ -124,7 +124,7 @@ pub struct Started {
 /// The server or process to restart.
 #[derive(Debug, Args)]
 pub struct Restarted {
-    /// Name of the server, as shown by `switchboard list`; NAME/NUMBER for one of its processes
+    /// Name of the server, as shown by `switchboard list`; NAME/NUMBER for one of its instances
     name: String,
     /// Do not wait for the server to start
     #[arg(long)]
@@ -269,7 +269,7 @@ pub fn restart(home: &Home, place: &Place, args: &Restarted) -> Result<(), Error
     // One that is down does not start again when it is used.
     if server.sharing != "all" && !words::is_down(&server) {
         print::say(&format!(
-            "stopped the processes of `{name}`; each starts again when it is used"
+            "stopped the instances of `{name}`; each starts again when it is used"
         ));
         return Ok(());
     }
@@ -347,8 +347,8 @@ pub(super) fn parts(name: &str) -> Result<(&str, Option<u64>), Error> {
         return Ok((name, None));
     };
     let number = number.parse().map_err(|_| {
-        Error::usage(format!("`{number}` is not the number of a process"))
-            .hint("`switchboard list` shows the processes as NAME/NUMBER")
+        Error::usage(format!("`{number}` is not the number of an instance"))
+            .hint("`switchboard list` shows the instances as NAME/NUMBER")
     })?;
     Ok((server, Some(number)))
 }

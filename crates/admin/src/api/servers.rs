@@ -171,8 +171,8 @@ pub(super) async fn restart(
 
 /// The problem for a number that no instance of the server has.
 pub(super) fn no_instance(server: &str, number: u64) -> Problem {
-    let detail = format!("server `{server}` has no process {number}");
-    Problem::new(StatusCode::NOT_FOUND, detail).hint("`switchboard list` shows the processes")
+    let detail = format!("server `{server}` has no instance {number}");
+    Problem::new(StatusCode::NOT_FOUND, detail).hint("`switchboard list` shows the instances")
 }
 
 async fn change(

@@ -126,19 +126,19 @@ pub(crate) const SERVER: Keys = Keys {
             "share",
             Shape::Choice(&["auto", "all", "project", "client"]),
             r#""auto""#,
-            "The callers that share a process of the server: \"all\": all of them; \"project\": the \
+            "The callers that share an instance of the server: \"all\": all of them; \"project\": the \
              clients that work in one directory; \"client\": none, each client has its own; \
              \"auto\": \"client\" if the entry contains ${client}, \"project\" if it contains \
              ${project} or ${project.name}, \"client\" for well-known servers that keep state for \
-             each conversation, such as browsers, and for servers that have asked a client during a \
-             call over a pipe, and \"all\" for others.",
+             each conversation, such as browsers, and for servers that have asked a client something \
+             over a pipe, and \"all\" for others.",
         ),
         key(
             "maxInstances",
             Shape::Whole { min: 1, max: 256 },
             "8",
-            "The maximum number of processes of the server at the same time, unless all callers \
-             share one. Beyond that, the process that has been idle longest is stopped; if none is \
+            "The maximum number of instances of the server at the same time, unless all callers \
+             share one. Beyond that, the one that has been idle longest is stopped; if none is \
              idle, the call fails.",
         ),
         bare(

@@ -135,7 +135,7 @@ async fn only_idle_processes_make_room() {
     let refused = second.ask("tools/call", params).await.json;
     assert_eq!(refused["error"]["code"], -32006, "{refused}");
     assert!(
-        refusal_of(&refused).contains("may have one process"),
+        refusal_of(&refused).contains("may have one instance"),
         "{refused}"
     );
     let answer = first.finish(&call).await.json;
@@ -441,7 +441,7 @@ async fn one_process_is_restarted_and_its_log_shown() {
     assert!(
         unknown
             .problem(404)
-            .contains("server `s` has no process 99")
+            .contains("server `s` has no instance 99")
     );
     // The queue of the audit log is in order.
     let name = json!({ "name": "after", "rights": ["call"] });
@@ -454,7 +454,7 @@ async fn one_process_is_restarted_and_its_log_shown() {
     let restarts = audit.to_string().matches("server-restarted").count();
     assert_eq!(restarts, 1, "{audit}");
     let unknown = rig.get("/api/v1/servers/s/logs?instance=99").await;
-    assert!(unknown.problem(404).contains("has no process 99"));
+    assert!(unknown.problem(404).contains("has no instance 99"));
     // Without a number, all of them end, and start again when they are used.
     assert_eq!(
         rig.post("/api/v1/servers/s/restart", &json!({}))

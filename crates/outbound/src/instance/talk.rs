@@ -181,7 +181,7 @@ impl Instance {
             return Err(Error::invalid_params(message));
         }
         let message = format!(
-            "the process of server `{server}` for this client defines {word} `{shown}` differently than its latest one"
+            "the instance of server `{server}` for this client defines {word} `{shown}` differently than its latest one"
         );
         let hint = format!(
             "restart it with `switchboard restart {}`",

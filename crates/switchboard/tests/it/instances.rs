@@ -126,7 +126,7 @@ fn log_of_an_instance_has_its_lines_only() {
         &["logs", "own/99"],
         1,
         "",
-        "error: server `own` has no process 99\nhint: `switchboard list` shows the processes\n",
+        "error: server `own` has no instance 99\nhint: `switchboard list` shows the instances\n",
     );
     let before = of("own/1");
     drop((clients, gateway));
@@ -141,7 +141,7 @@ fn log_of_an_instance_has_its_lines_only() {
         &["logs", "own/x"],
         2,
         "",
-        "error: `x` is not the number of a process\nhint: `switchboard list` shows the processes as NAME/NUMBER\n",
+        "error: `x` is not the number of an instance\nhint: `switchboard list` shows the instances as NAME/NUMBER\n",
     );
     place.check(
         &["logs", "none/1"],
@@ -166,13 +166,13 @@ fn one_instance_is_restarted() {
         &["restart", "own/x"],
         2,
         "",
-        "error: `x` is not the number of a process\nhint: `switchboard list` shows the processes as NAME/NUMBER\n",
+        "error: `x` is not the number of an instance\nhint: `switchboard list` shows the instances as NAME/NUMBER\n",
     );
     place.check(
         &["restart", "own/99"],
         1,
         "",
-        "error: server `own` has no process 99\nhint: `switchboard list` shows the processes\n",
+        "error: server `own` has no instance 99\nhint: `switchboard list` shows the instances\n",
     );
     place.check(
         &["restart", "none/1"],
@@ -184,7 +184,7 @@ fn one_instance_is_restarted() {
         &["restart", "own"],
         0,
         "",
-        "stopped the processes of `own`; each starts again when it is used\n",
+        "stopped the instances of `own`; each starts again when it is used\n",
     );
     assert_eq!(numbers(&place, "own"), [0; 0]);
     first.call("own__say", &json!({}));
