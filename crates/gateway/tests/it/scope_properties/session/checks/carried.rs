@@ -244,8 +244,6 @@ async fn late_logs_reach_no_other_realm() {
                 let is_told = heard.any(|said| said["params"]["data"] == "zqlate");
                 let (peer, is_older) = (&peers[peer], peers[peer].revision != MODERN);
                 let may_hear = realms.len() == 1 || peer.is_whole;
-                // Messages of no call still reach all realms: to delete when they no longer do.
-                let may_hear = may_hear || realms.len() > 1;
                 assert!(may_hear || !is_told, "{}", peer.about());
                 let must_hear = realms.len() == 1 && is_older;
                 assert!(is_told || !must_hear, "{}", peer.about());
