@@ -148,6 +148,14 @@ pub struct Verdict {
     pub reason: Option<String>,
 }
 
+impl Verdict {
+    /// The explanation of a denial for agents: without the rule, which may name what an override hides from them.
+    pub fn denial(&self) -> String {
+        let reason = self.reason.as_ref().map(|reason| format!(": {reason}"));
+        format!("denied by a rule{}", reason.unwrap_or_default())
+    }
+}
+
 /// A reference to a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleRef {

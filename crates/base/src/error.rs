@@ -165,8 +165,8 @@ pub enum Error {
         done: &'static str,
         /// The cause, for people. It contains the rule, which may name what an override hides from the client.
         why: Arc<str>,
-        /// The part of it that does not reveal the rule.
-        reason: Option<Arc<str>>,
+        /// The cause without the rule.
+        for_agents: Arc<str>,
     },
     /// The approver rejected the call.
     Rejected {
@@ -572,12 +572,11 @@ impl Error {
                 tool,
                 done,
                 why,
-                reason,
+                for_agents,
             } => {
-                let why = match (reader, reason) {
-                    (Reader::Person, _) => why,
-                    (Reader::Agent, Some(reason)) => &*format!("denied by a rule: {reason}"),
-                    (Reader::Agent, None) => "denied by a rule",
+                let why = match reader {
+                    Reader::Person => why,
+                    Reader::Agent => for_agents,
                 };
                 let message = format!("`{server}:{}` was not {done}: {why}", cut(tool));
                 (codes::REFUSED, message, server, "denied")

@@ -36,7 +36,7 @@ use switchboard_base::{
 };
 use switchboard_catalog::Kind;
 use switchboard_client::{self as client, CallError, InputRequired, Raw, Revision};
-use switchboard_config::{Override, Server};
+use switchboard_config::Server;
 use switchboard_outbound::{
     instance::{Admission, Items},
     limiter::Permit,
@@ -60,7 +60,7 @@ use crate::{
     dispatch::handshake,
     relay::LastProgress,
     roots,
-    scope::Scope,
+    scope::{Changes, Scope},
     suspended::{ResumeKey, refused, request_digest},
     translate,
 };
@@ -76,7 +76,7 @@ pub(crate) struct UpstreamRequest<'a> {
     pub(crate) name: Arc<str>,
     pub(crate) params: Option<Raw>,
     /// The changes to the tool that is called, which have been applied to the parameters.
-    pub(crate) changes: Vec<Arc<Override>>,
+    pub(crate) changes: Changes,
     /// The scope and the settings of the server under which the request was permitted.
     pub(crate) permitted: (Arc<Scope>, Arc<Server>),
     /// Signals that a person is asked, for clients that are not kept waiting.
@@ -489,9 +489,7 @@ impl CallContext<'_> {
         }
         let is_changed = || {
             let now = scope.changes_to(self.upstream, &self.outgoing.name);
-            let then = &self.outgoing.changes;
-            let is_same = |(a, b): (&Arc<Override>, &Arc<Override>)| a.is_called_like(b);
-            now.len() != then.len() || !now.iter().zip(then).all(is_same)
+            !now.are_called_like(&self.outgoing.changes)
         };
         if is_call && is_changed() {
             let message = "the tool has changed since the call was made, so it was not called";

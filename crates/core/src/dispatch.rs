@@ -25,7 +25,6 @@ use switchboard_base::{
 };
 use switchboard_catalog::{BadCursor, Catalog, Kind, Page, ServerPart, Target};
 use switchboard_client::{ErrorObject, Raw};
-use switchboard_config::Override;
 use switchboard_outbound::{builtin, overrides, upstream::Upstream};
 use switchboard_results::Structured;
 use switchboard_wire::{Era, Name, RawError, header::ParamHeaders, method};
@@ -35,7 +34,7 @@ use crate::{
     call::{self, UpstreamRequest},
     core::Core,
     roots::{self, settle_project},
-    scope::Scope,
+    scope::{Changes, Scope},
     session::Session,
     tool_result,
     translate::{self, Listing},
@@ -521,7 +520,7 @@ impl Dispatch<'_> {
         let (method, params) = (method.into(), params.into());
         let changes = match &*method {
             method::TOOLS_CALL => self.scope.changes_to(&upstream, &name),
-            _ => Vec::new(),
+            _ => Changes::default(),
         };
         let mut outgoing = UpstreamRequest {
             guest: &self.guest,
@@ -592,7 +591,7 @@ impl From<Raw> for Params {
 
 impl Params {
     /// The parameters as the server gets them: with its own name for the tool, and the arguments that changes fix.
-    fn finish(self, name: &str, changes: &[Arc<Override>]) -> Result<Raw, Error> {
+    fn finish(self, name: &str, changes: &Changes) -> Result<Raw, Error> {
         let Self { raw, naming } = self;
         let fixing = changes.iter().filter(|it| !it.arguments.is_empty());
         let mut fixing = fixing.peekable();

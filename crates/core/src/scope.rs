@@ -57,6 +57,28 @@ struct Reduced {
     catalog: Arc<Catalog>,
 }
 
+/// The changes to a tool: those of the owner, and those of the scope of a call.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Changes([Option<Arc<Override>>; 2]);
+
+impl Changes {
+    /// In the order in which they apply.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Override>> {
+        self.0.iter().flatten()
+    }
+
+    /// Tests if calls of the tool mean the same under both.
+    pub(crate) fn are_called_like(&self, other: &Self) -> bool {
+        let is_same = |pair| match pair {
+            (Some(one), Some(other)) => Override::is_called_like(one, other),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        let pairs = self.0.iter().map(Option::as_deref);
+        pairs.zip(other.0.iter().map(Option::as_deref)).all(is_same)
+    }
+}
+
 impl Scope {
     /// Decides if an item may be seen and used. The gateway's own tools always may.
     pub fn permits(&self, kind: Kind, server: &str, name: &str) -> bool {
@@ -98,11 +120,12 @@ impl Scope {
     }
 
     /// The changes to a tool: the owner's, and its own.
-    pub(crate) fn changes_to(&self, upstream: &Upstream, tool: &str) -> Vec<Arc<Override>> {
+    pub(crate) fn changes_to(&self, upstream: &Upstream, tool: &str) -> Changes {
         let settings = upstream.settings();
-        let of_server = settings.overrides.get(tool);
-        let all = of_server.into_iter().chain(self.changes(&upstream.name));
-        all.cloned().collect()
+        Changes([
+            settings.overrides.get(tool).cloned(),
+            self.changes(&upstream.name).cloned(),
+        ])
     }
 
     fn present(&self, server: &str, kind: Kind, name: &str, raw: &Raw) -> Presented {

@@ -1,10 +1,15 @@
 //! The tokens of clients while the gateway runs: their check at the door, their last uses, and their ends.
 
+mod end;
+
 use std::{
     fmt,
     path::PathBuf,
-    sync::{Arc, LazyLock, OnceLock, Weak},
-    time::{Duration, SystemTime},
+    sync::{
+        Arc, LazyLock, OnceLock, Weak,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use arc_swap::ArcSwap;
@@ -20,6 +25,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
+use self::end::{End, Ended};
 use crate::scope::Scopes;
 
 /// The longest pause between two looks at the clock, which may be set, and between two records of uses.
@@ -55,8 +61,10 @@ struct LiveToken {
     title: Arc<str>,
     /// The last use in this run.
     used: Mutex<Option<Use>>,
+    /// The second of that use. Most requests are made in the same one.
+    second: AtomicU64,
     /// The reason why the token has ended.
-    end: watch::Sender<Option<Rejected>>,
+    end: End,
 }
 
 /// The secret of a token.
@@ -105,6 +113,12 @@ impl Entry for Grant {
     }
 }
 
+impl AsRef<End> for Grant {
+    fn as_ref(&self) -> &End {
+        &self.0.end
+    }
+}
+
 impl Grant {
     /// Its principal.
     pub fn principal(&self) -> Principal {
@@ -114,6 +128,11 @@ impl Grant {
     /// The rights that it gives.
     pub fn rights(&self) -> Rights {
         self.0.token.rights
+    }
+
+    /// Its name in records.
+    pub fn title(&self) -> &Arc<str> {
+        &self.0.title
     }
 
     /// The name of the profile that it is held to.
@@ -128,15 +147,12 @@ impl Grant {
 
     /// The reason to reject it, if it was revoked or rotated, or has expired.
     pub fn end(&self) -> Option<Rejected> {
-        *self.0.end.borrow()
+        self.0.end.why()
     }
 
     /// Waits until the token is revoked, is rotated or expires, and returns the reason to reject it.
     pub async fn ended(self) -> Rejected {
-        let mut end = self.0.end.subscribe();
-        let ended = end.wait_for(Option::is_some).await;
-        // The sender lives as long as the grant.
-        ended.ok().and_then(|why| *why).unwrap_or(Rejected::Unknown)
+        Ended::new(self).await
     }
 }
 
@@ -294,7 +310,7 @@ impl LiveTokens {
 
     /// Disconnects the clients of a token.
     fn end(&self, live: &LiveToken, why: Rejected) {
-        live.end.send_replace(Some(why));
+        live.end.set(Some(why));
         if let Some(clients) = self.clients.get().and_then(Weak::upgrade) {
             clients.expel(Principal::Token(live.token.id()));
         }
@@ -374,14 +390,14 @@ impl LiveTokens {
             let Some(end) = live.token.expires_at() else {
                 continue;
             };
-            let has_ended = live.end.borrow().is_some();
+            let has_ended = live.end.why().is_some();
             let is_expired = live.token.is_expired(now);
             is_changed |= is_expired != has_ended;
             match (is_expired, has_ended) {
                 (true, false) => over.push(live),
                 (true, true) => {}
                 // The clock was set back.
-                (false, true) => drop(live.end.send_replace(None)),
+                (false, true) => live.end.set(None),
                 (false, false) => next = next.min(end.duration_since(now).unwrap_or_default()),
             }
         }
@@ -404,20 +420,25 @@ impl LiveToken {
             title: format!("token {}", token.name).into(),
             token: token.clone(),
             used: Mutex::default(),
-            end: watch::Sender::new(None),
+            second: AtomicU64::new(0),
+            end: End::default(),
         };
         (token.id(), Arc::new(live))
     }
 
     fn record(&self, now: SystemTime, client: Option<&Arc<str>>) {
-        let mut used = self.used.lock();
         // Requests follow each other, and their times are shown to the second.
-        if let Some(known) = &*used {
-            let is_same = client.is_none_or(|client| known.client.as_ref() == Some(client));
-            let age = now.duration_since(known.at);
-            if is_same && age.is_ok_and(|age| age < Duration::from_secs(1)) {
-                return;
-            }
+        let second = now
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |now| now.as_secs());
+        let is_known = self.second.swap(second, Relaxed) == second;
+        if is_known && client.is_none() {
+            return;
+        }
+        let mut used = self.used.lock();
+        let has_client = |known: &Use| known.client.as_ref() == client;
+        if is_known && used.as_ref().is_some_and(has_client) {
+            return;
         }
         let known = used.take().and_then(|known| known.client);
         *used = Some(Use {
@@ -483,6 +504,6 @@ mod tests {
         // If the clock is set back, the token is valid again.
         tokens.expire(now).await;
         assert!(scopes.of(realm).is_ok());
-        assert!(grant.0.end.borrow().is_none());
+        assert!(grant.end().is_none());
     }
 }

@@ -115,7 +115,10 @@ impl Gate {
             principal,
             rights,
             actor: Actor {
-                principal: Some(self.inbound.core.tokens.title(principal)),
+                principal: Some(match &credential {
+                    Credential::Token(grant) => Arc::clone(grant.title()),
+                    _ => self.inbound.core.tokens.title(principal),
+                }),
                 door: match credential {
                     Credential::Session(_) => CONSOLE,
                     _ => visit.door.as_str(),

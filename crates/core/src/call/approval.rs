@@ -139,8 +139,8 @@ impl CallContext<'_> {
                     server: Arc::clone(server),
                     tool: Arc::clone(&shown),
                     done,
+                    for_agents: verdict.denial().into(),
                     why: verdict.why.into(),
-                    reason: verdict.reason.as_deref().map(Arc::from),
                 });
             }
             Action::Ask if completes => {
@@ -174,7 +174,7 @@ impl CallContext<'_> {
                 pass.asked = true;
                 let edited = edited.and_then(|edited| edited.member("arguments"));
                 if let Some(arguments) = edited {
-                    for changes in &self.outgoing.changes {
+                    for changes in self.outgoing.changes.iter() {
                         overrides::check(changes, &arguments)?;
                     }
                     pass.params = with_arguments(pass.params.as_ref(), &arguments)?;
@@ -467,8 +467,8 @@ pub async fn may_watch(
                 server: Arc::clone(server),
                 tool: uri.into(),
                 done: "watched",
+                for_agents: verdict.denial().into(),
                 why: verdict.why.into(),
-                reason: verdict.reason.as_deref().map(Arc::from),
             })
         }
         Action::Ask => Err(Error::Unasked {

@@ -126,8 +126,8 @@ pub(crate) async fn may_pass(
             server: Arc::clone(server),
             tool: (*subject).into(),
             done: "called",
+            for_agents: verdict.denial().into(),
             why: verdict.why.as_str().into(),
-            reason: verdict.reason.as_deref().map(Arc::from),
         });
     }
     let asked = verdicts.iter().find(|(_, it)| it.action == Action::Ask);

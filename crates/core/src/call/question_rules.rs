@@ -73,7 +73,7 @@ pub(crate) async fn judge(
     let verdict = approvals.policy().judge(&case, approvals.now());
     if verdict.action == Action::Deny {
         record_denied(core, asked, (asker.server, name), asker.caller, &verdict);
-        return Err(ErrorObject::new(REJECTED, verdict.why));
+        return Err(ErrorObject::new(REJECTED, verdict.denial()));
     }
     // Without a rule, `approvals.route` selects the answerer.
     Ok(match (verdict.action, verdict.rule) {
@@ -83,7 +83,7 @@ pub(crate) async fn judge(
     })
 }
 
-/// A denial as it is sent to the server, without the rule, which servers must not read.
+/// A denial as it is sent to the server, without the reason, which servers must not read.
 pub(crate) fn untold(error: ErrorObject) -> ErrorObject {
     if error.code == REJECTED {
         return ErrorObject::new(REJECTED, "denied by a rule");

@@ -220,9 +220,9 @@ pub(super) async fn permit(
 /// Rejects a question that the client must not answer, where no person is asked.
 pub(super) fn leave_to_client(context: &CallContext<'_>, judged: &Judged) -> Result<(), String> {
     let Judged { asked, ruling, .. } = judged;
-    if let Ruling::Ask(rule) = ruling {
+    if matches!(ruling, Ruling::Ask(_)) {
         return Err(format!(
-            "it sent `{asked}`, which the rule `{rule}` leaves to an approver, but a task cannot ask for approval"
+            "it sent `{asked}`, which a rule leaves to an approver, but a task cannot ask for approval"
         ));
     }
     let route = context.core.config.load().approvals.route;
@@ -251,7 +251,7 @@ pub(super) struct Judged {
     ruling: Ruling,
 }
 
-/// Judges a question by the rules. The error tells a person why it is denied.
+/// Judges a question by the rules.
 pub(super) async fn judge(context: &CallContext<'_>, question: &Raw) -> Result<Judged, String> {
     let (asked, params) = read(question);
     let ruling = context.judge(&asked, params.as_ref()).await;
