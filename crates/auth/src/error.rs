@@ -9,6 +9,9 @@ use crate::{Algorithm, shown};
 /// The fault of a document that is not JSON.
 const NO_JSON: &str = "not JSON";
 
+/// The endpoint that issues the codes of users.
+pub(crate) const CODE_ENDPOINT: &str = "device authorization endpoint";
+
 /// The reason why a user is not signed in. Texts of other parties are cut, and have no control characters.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, thiserror::Error)]
 #[non_exhaustive]
@@ -263,6 +266,9 @@ impl Error {
             }
             Self::NoPkce { .. } => {
                 "if the provider's documentation says that it supports PKCE, set `oauth.assumePkce` of the server; else, ask the operator for a token for the `Authorization` header"
+            }
+            Self::NoEndpoint { endpoint, .. } if endpoint == CODE_ENDPOINT => {
+                "the provider does not support codes: remove `oauth.grant` of the server"
             }
             Self::NoEndpoint { .. } | Self::NoProof { .. } => {
                 "ask the operator for another way to sign in, such as a token for the `Authorization` header"

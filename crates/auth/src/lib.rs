@@ -21,11 +21,11 @@
 //! | refresh token refused | – | – | – | – | – | load again; the second time save without tokens, then `SignedOut` |
 //! | no assertion, or no signature | – | – | end | end | end | end; the tokens are kept |
 //! | renewed elsewhere | – | – | – | – | – | `SignedIn`, `SignedOut`, or end |
-//! | request failed | – | – | wait longer | end | end | end; the tokens are kept |
+//! | request failed | – | – | wait longer, and note the cause | end | end | end; the tokens are kept |
 //! | callback, other state | ignore | ignore | ignore | ignore | ignore | ignore |
 //! | callback | ignore | ignore | check issuer, exchange the code; ignore if the user enters a code | ignore | ignore | ignore |
-//! | time for the next request | – | – | ask for tokens, if the user enters a code | – | – | – |
-//! | time is up | – | – | end | – | – | – |
+//! | time for the next request | – | – | ask for tokens, if the user enters a code; once more shortly before the time is up | – | – | – |
+//! | time is up | – | – | end, with the cause if the last request failed | – | – | – |
 //! | cancel | – | – | end | end | – | – |
 //! | sign-out | forget | revoke, forget | forget | forget | – | – |
 //!

@@ -536,6 +536,7 @@ impl Machine {
 
     fn end(&mut self, outcome: Result<(), Error>) -> Action {
         self.step = Step::Rest;
+        self.proven = None;
         Action::Done(outcome)
     }
 
@@ -608,6 +609,7 @@ impl Machine {
             return Ok(Action::Wait);
         }
         self.awaiting = None;
+        self.proven = None;
         if let Some(step_up) = &self.step_up {
             self.challenge = step_up.clone();
             if !self.asks_again() {
@@ -676,7 +678,7 @@ impl Machine {
             Step::Registration(_) => "registration of the client",
             Step::Code(_) => "code for the user",
             // The user may finish all the same.
-            Step::Poll => return Ok(self.poll_failed(now)),
+            Step::Poll => return Ok(self.poll_failed(now, reason)),
             Step::Vouching(_) => "assertion of the identity provider",
             Step::Exchange(_) | Step::Refresh { .. } => "token",
             Step::Reload { .. } => "stored sign-in",
@@ -728,13 +730,20 @@ impl Machine {
     }
 
     fn tick(&mut self, now: u64) -> Result<Action, Error> {
+        if let Some(Way::Device(polls)) = self.awaiting.as_mut().map(|it| &mut it.way) {
+            polls.follow(now);
+        }
         if self.tick_at().is_none_or(|at| now < at) {
             return Ok(Action::Wait);
         }
-        if self.awaiting.take_if(|it| now >= it.until).is_some() {
-            return Err(Error::Expired);
+        match self.awaiting.take_if(|it| now >= it.until) {
+            Some(Authorization {
+                way: Way::Device(polls),
+                ..
+            }) => Err(polls.end()),
+            Some(_) => Err(Error::Expired),
+            None => self.poll(now),
         }
-        self.poll(now)
     }
 
     fn cancel(&mut self) -> Result<Action, Error> {

@@ -141,6 +141,35 @@ fn told(response: &Response<'_>) -> (String, Option<String>) {
     }
 }
 
+/// A refusal of a request with this secret, without the texts that repeat it. They are searched before they are cut.
+pub(crate) fn without_secret(refusal: Error, response: &Response<'_>, secret: &Secret) -> Error {
+    let read = serde_json::from_slice::<Refusal>(response.body).ok();
+    let repeats = |text: &str| text.contains(secret.expose());
+    let description = read.as_ref().and_then(|it| it.error_description.as_deref());
+    let (hides_code, hides_description) = (
+        read.as_ref().is_some_and(|it| repeats(&it.error)),
+        description.is_some_and(repeats),
+    );
+    match refusal {
+        Error::Refused {
+            request,
+            code,
+            status,
+            said,
+        } => Error::Refused {
+            request,
+            code: if hides_code {
+                "an error that repeats a secret".to_owned()
+            } else {
+                code
+            },
+            status,
+            said: said.filter(|_| !hides_description),
+        },
+        other => other,
+    }
+}
+
 /// The beginning of a text of another party, if it is not empty.
 pub(crate) fn excerpt(text: &str) -> Option<String> {
     Some(shown(text)).filter(|text| !text.is_empty())

@@ -5,20 +5,24 @@ use serde_json::Value;
 use url::Url;
 
 use super::{Action, Authorization, Found, Machine, Response, Step, UserCode, Way};
-use crate::{Client, Credential, Error, Secret, form, metadata::ServerMetadata, tokens};
+use crate::{
+    Client, Credential, Error, Secret, error::CODE_ENDPOINT, form, metadata::ServerMetadata, tokens,
+};
 
 /// The grant type.
 pub(super) const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
 /// The pause between two requests for tokens if the authorization server names none, in seconds.
 const INTERVAL: u64 = 5;
-/// The shortest and the longest pause.
+/// The shortest pause, and the longest one after failures.
 const SHORTEST: u64 = 1;
 const LONGEST: u64 = 60;
 /// The authorization server wants the pause to be this much longer.
 const SLOW_DOWN: u64 = 5;
 /// The longest time that a user has.
 const LONGEST_PATIENCE: u64 = 30 * 60;
+/// The last request is sent this long before the end, in case that the next one would come too late.
+const MARGIN: u64 = 5;
 
 /// The longest code that a user can be expected to enter, in characters.
 const LONGEST_CODE: usize = 32;
@@ -46,6 +50,8 @@ pub(super) struct Polls {
     pause: u64,
     /// The time of the next one, in seconds since 1970.
     pub(super) next: u64,
+    /// The cause of the last one's failure: the user may have finished without the client being told.
+    failure: Option<Error>,
 }
 
 /// The codes of a sign-in.
@@ -66,6 +72,16 @@ struct Codes {
 }
 
 impl Machine {
+    /// The endpoint that issues codes.
+    pub(super) fn code_endpoint(
+        &self,
+        issuer: &str,
+        server: &ServerMetadata,
+    ) -> Result<Url, Error> {
+        let address = server.device_authorization_endpoint.as_ref();
+        self.endpoint(issuer, address, CODE_ENDPOINT)
+    }
+
     /// Asks for the code that the user enters.
     pub(super) fn request_code(
         &mut self,
@@ -74,8 +90,7 @@ impl Machine {
         server: &ServerMetadata,
         client: Client,
     ) -> Result<Action, Error> {
-        let address = server.device_authorization_endpoint.as_ref();
-        let url = self.endpoint(&found.issuer, address, "device authorization endpoint")?;
+        let url = self.code_endpoint(&found.issuer, server)?;
         let credential = self.new_credential(found, server, client)?;
         let scope = credential.scopes.join(" ");
         let further = self.settings.parameters.iter();
@@ -121,18 +136,25 @@ impl Machine {
         let url =
             page.ok_or_else(|| bad("the address of its page is missing or must not be used"))?;
         let complete = codes.verification_uri_complete.as_str();
-        let complete = complete.and_then(|page| self.page(page));
+        // The user opens the page that is shown, or one of the same party.
+        let complete = complete
+            .and_then(|page| self.page(page))
+            .filter(|page| page.origin() == url.origin());
         let lifetime = tokens::seconds(&codes.expires_in).filter(|&it| it > 0);
         let until = now + lifetime.unwrap_or(super::PATIENCE).min(LONGEST_PATIENCE);
         let interval = tokens::seconds(&codes.interval).unwrap_or(INTERVAL);
-        let interval = interval.clamp(SHORTEST, LONGEST);
+        // A longer one means the same: nothing is asked before the end.
+        let interval = interval.clamp(SHORTEST, LONGEST_PATIENCE);
+        let mut polls = Polls {
+            code,
+            interval,
+            pause: interval,
+            next: now,
+            failure: None,
+        };
+        polls.plan(now, until);
         self.awaiting = Some(Authorization {
-            way: Way::Device(Polls {
-                code,
-                interval,
-                pause: interval,
-                next: now + interval,
-            }),
+            way: Way::Device(polls),
             credential,
             until,
         });
@@ -189,25 +211,22 @@ impl Machine {
             Error::Refused { code, .. } => code.clone(),
             _ => String::new(),
         };
-        let refusal = polls.without_secret(refusal);
+        let refusal = tokens::without_secret(refusal, response, &polls.code);
         match &*code {
-            "authorization_pending" => polls.pause = polls.interval,
-            "slow_down" => {
-                polls.interval = (polls.interval + SLOW_DOWN).min(LONGEST);
-                polls.pause = polls.interval;
-            }
+            "authorization_pending" => polls.wait(0),
+            "slow_down" => polls.wait(SLOW_DOWN),
             "access_denied" => {
                 let said = refusal.said().map(str::to_owned);
                 return Err(Error::Denied { said });
             }
             "expired_token" => return Err(Error::Expired),
-            _ if refusal.is_temporary() => polls.back_off(),
+            _ if refusal.is_temporary() => polls.back_off(refusal),
             _ => {
                 self.note_refusal(&refusal);
                 return Err(refusal);
             }
         }
-        polls.next = now + polls.pause;
+        polls.plan(now, until);
         self.awaiting = Some(Authorization {
             way: Way::Device(polls),
             credential,
@@ -217,46 +236,57 @@ impl Machine {
     }
 
     /// There was no response: the next request is sent later.
-    pub(super) fn poll_failed(&mut self, now: u64) -> Action {
+    pub(super) fn poll_failed(&mut self, now: u64, reason: String) -> Action {
         if let Some(Authorization {
             way: Way::Device(polls),
+            until,
             ..
         }) = &mut self.awaiting
         {
-            polls.back_off();
-            polls.next = now + polls.pause;
+            let document = "token".into();
+            polls.back_off(Error::Unreachable { document, reason });
+            polls.plan(now, *until);
         }
         Action::Wait
     }
 }
 
 impl Polls {
-    fn back_off(&mut self) {
-        self.pause = (self.pause * 2).min(LONGEST);
+    /// The authorization server has answered that the user has not finished, and wants the pause to be this much longer.
+    fn wait(&mut self, longer: u64) {
+        self.interval = (self.interval + longer).min(LONGEST_PATIENCE);
+        self.pause = self.interval;
+        self.failure = None;
     }
 
-    /// A refusal that does not repeat the secret code.
-    fn without_secret(&self, refusal: Error) -> Error {
-        let repeats = |text: &str| text.contains(self.code.expose());
-        match refusal {
-            Error::Refused {
-                request,
-                code,
-                status,
-                said,
-            } => Error::Refused {
-                request,
-                code: if repeats(&code) {
-                    "an error that repeats a secret".to_owned()
-                } else {
-                    code
-                },
-                status,
-                said: said.filter(|said| !repeats(said)),
-            },
-            other => other,
+    fn back_off(&mut self, failure: Error) {
+        self.pause = (self.pause * 2).min(LONGEST.max(self.interval));
+        self.failure = Some(failure);
+    }
+
+    /// Sets the time of the next request. One that would come too late is brought forward, if that is not too early.
+    fn plan(&mut self, now: u64, until: u64) {
+        let last = until.saturating_sub(MARGIN);
+        self.next = after(now, self.pause);
+        if self.next >= until && after(now, self.interval) <= last {
+            self.next = last;
         }
     }
+
+    /// Follows a clock that was set back.
+    pub(super) fn follow(&mut self, now: u64) {
+        self.next = self.next.min(after(now, self.pause));
+    }
+
+    /// The reason why the time of the user has passed.
+    pub(super) fn end(self) -> Error {
+        self.failure.unwrap_or(Error::Expired)
+    }
+}
+
+/// The time after a pause. The present second may have passed almost.
+fn after(now: u64, pause: u64) -> u64 {
+    now + pause + 1
 }
 
 /// Tests if a user can read and enter a code. It is shown on terminals, too.

@@ -42,6 +42,10 @@ impl Machine {
                 issuer: found.issuer,
             });
         }
+        if !self.settings.grant.has_redirect() {
+            // A client that could not ask for a code would be registered in vain.
+            self.code_endpoint(&found.issuer, &server)?;
+        }
         if let Some(client) = self.known_client(now, &found, &server, &sign_in) {
             return self.authorize(now, &found, &server, sign_in, client);
         }

@@ -226,6 +226,7 @@ impl Machine {
     /// Revokes the tokens, and forgets them.
     pub(super) fn sign_out(&mut self, now: u64) -> Action {
         self.awaiting = None;
+        self.proven = None;
         let tokens = self.tokens().cloned();
         let secrets = tokens.map(
             |Tokens {

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use switchboard_auth::{
-    Action, Challenge, ConfiguredClient, Error, Event, Grant, Response, Settings, State, UserCode,
+    Action, Challenge, ConfiguredClient, Error, Event, Grant, Response, Settings, SignIn, State,
+    UserCode,
 };
 
 use crate::server::{ISSUER, NOW, Place, Rig, SERVER, key};
@@ -37,9 +38,9 @@ fn pass(rig: &mut Rig) -> Action {
     rig.handle(Event::Tick)
 }
 
-/// The time until the next request.
+/// The time until the next request, without the second that the clock may have begun.
 fn pause(rig: &Rig) -> u64 {
-    rig.machine.tick_at().unwrap() - rig.now
+    rig.machine.tick_at().unwrap() - rig.now - 1
 }
 
 /// Answers the next request for tokens with this.
@@ -84,7 +85,7 @@ fn user_enters_a_code_elsewhere() {
         assert_eq!(asked[name], expected, "{name}");
     }
     // Nothing is asked before its time.
-    rig.now = NOW + 6;
+    rig.now = NOW + 7;
     assert_eq!(rig.handle(Event::Tick), Action::Wait);
     assert_eq!(polls(&rig), 0);
     for _ in 0..2 {
@@ -101,7 +102,7 @@ fn user_enters_a_code_elsewhere() {
     ] {
         assert_eq!(form[name], expected, "{name}");
     }
-    assert_eq!((rig.now, polls(&rig)), (NOW + 21, 3));
+    assert_eq!((rig.now, polls(&rig)), (NOW + 24, 3));
     assert_eq!(rig.machine.token().unwrap().expose(), "access-1");
     assert_eq!(rig.stored.as_ref(), rig.machine.credential());
     // The tokens are renewed like others.
@@ -178,14 +179,13 @@ fn pause_follows_the_authorization_server() {
         (json!(1), 1),
         (json!("9"), 9),
         (json!(60), 60),
-        (json!(61), 60),
-        (json!(u64::MAX), 60),
+        (json!(120), 120),
         (json!(-5), 5),
-        (json!(1e300), 60),
         (json!(null), 5),
         (json!({}), 5),
     ] {
         let mut place = Place::new();
+        place.codes.1["expires_in"] = json!(1_800);
         place.codes.1["interval"] = interval.clone();
         let mut rig = started(place);
         assert_eq!(pause(&rig), expected, "{interval}");
@@ -193,9 +193,178 @@ fn pause_follows_the_authorization_server() {
         for longer in [expected + 5, expected + 10] {
             let slow = json!({ "error": "slow_down" });
             assert_eq!(answered(&mut rig, 400, &slow), Action::Wait);
-            assert_eq!(pause(&rig), longer.min(60), "{interval}");
+            assert_eq!(pause(&rig), longer, "{interval}");
         }
+        // A failure does not make it shorter.
+        let failure = json!({ "error": "server_error" });
+        assert_eq!(answered(&mut rig, 500, &failure), Action::Wait);
+        assert!(pause(&rig) >= expected + 10, "{interval}");
     }
+    // Nothing is asked within the longest lifetime.
+    for interval in [json!(u64::MAX), json!(1e300), json!(1_800)] {
+        let mut place = Place::new();
+        place.codes.1["interval"] = interval;
+        let mut rig = started(place);
+        assert_eq!(pass(&mut rig), Action::Done(Err(Error::Expired)));
+        assert_eq!(polls(&rig), 0);
+    }
+}
+
+#[test]
+fn pause_does_not_depend_on_the_clock() {
+    let mut rig = started(Place::new());
+    let pending = json!({ "error": "authorization_pending" });
+    assert_eq!(answered(&mut rig, 400, &pending), Action::Wait);
+    rig.now -= 3_600;
+    assert_eq!(rig.handle(Event::Tick), Action::Wait);
+    assert_eq!(pause(&rig), 7);
+    assert_eq!(pass(&mut rig), Action::Done(Ok(())));
+}
+
+#[test]
+fn last_request_precedes_the_end() {
+    let mut place = Place::new();
+    place.codes.1["expires_in"] = json!(90);
+    place.codes.1["interval"] = json!(10);
+    let mut rig = started(place);
+    for _ in 0..2 {
+        let failure = json!({ "error": "server_error" });
+        assert_eq!(answered(&mut rig, 500, &failure), Action::Wait);
+    }
+    // It would be sent 73 s after the start, and the next one after the end.
+    assert!(rig.machine.tick_at().unwrap() < NOW + 90);
+    let failure = json!({ "error": "server_error" });
+    while rig.machine.tick_at().unwrap() < NOW + 80 {
+        assert_eq!(answered(&mut rig, 500, &failure), Action::Wait);
+    }
+    assert_eq!(rig.machine.tick_at(), Some(NOW + 85));
+    assert_eq!(pass(&mut rig), Action::Done(Ok(())));
+}
+
+#[test]
+fn last_request_keeps_the_pause() {
+    let mut place = Place::new();
+    place.codes.1["expires_in"] = json!(90);
+    place.codes.1["interval"] = json!(60);
+    let mut rig = started(place);
+    let pending = json!({ "error": "authorization_pending" });
+    assert_eq!(answered(&mut rig, 400, &pending), Action::Wait);
+    assert_eq!(rig.machine.tick_at(), Some(NOW + 90));
+    assert_eq!(pass(&mut rig), Action::Done(Err(Error::Expired)));
+}
+
+#[test]
+fn cause_of_failed_requests_is_told() {
+    let unreachable = Error::Unreachable {
+        document: "token".into(),
+        reason: "timed out".to_owned(),
+    };
+    let pending = json!({ "error": "authorization_pending" });
+    let slow = json!({ "error": "slow_down" });
+    for (last, expected) in [
+        (None, unreachable),
+        (Some(&pending), Error::Expired),
+        (Some(&slow), Error::Expired),
+    ] {
+        let mut rig = started(Place::new());
+        let mut last = last;
+        let outcome = loop {
+            rig.now = rig.machine.tick_at().unwrap();
+            let action = rig.machine.handle(rig.now, Event::Tick);
+            if matches!(action, Action::Done(_)) {
+                break action;
+            }
+            let failed = rig.handle(Event::Failed("timed out".to_owned()));
+            assert_eq!(failed, Action::Wait);
+            if rig.machine.tick_at().unwrap() < NOW + 300
+                && let Some(body) = last.take_if(|_| rig.now > NOW + 200)
+            {
+                assert_eq!(answered(&mut rig, 400, body), Action::Wait);
+                rig.now = NOW + 300;
+                break rig.handle(Event::Tick);
+            }
+        };
+        assert_eq!(outcome, Action::Done(Err(expected)));
+    }
+    // So is the refusal of a server that works later.
+    let mut rig = started(Place::new());
+    answered(&mut rig, 503, &json!({ "error": "server_error" }));
+    rig.now = NOW + 300;
+    let Action::Done(Err(error)) = rig.handle(Event::Tick) else {
+        panic!("{:?}", rig.machine.state());
+    };
+    assert!(
+        matches!(
+            error,
+            Error::Refused {
+                status: Some(503),
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn cancelled_request_is_not_sent_again() {
+    let mut place = Place::new();
+    place.challenge.demands_proof = true;
+    place.tokens = json!({ "token_type": "DPoP", "expires_in": 3600 });
+    for is_replaced in [false, true] {
+        let mut rig = Rig::at(Place::new(), settings());
+        let challenge = place.challenge.clone();
+        rig.handle(Event::Refused(challenge));
+        start(&mut rig).unwrap();
+        rig.now = rig.machine.tick_at().unwrap();
+        let poll = rig.machine.handle(rig.now, Event::Tick);
+        assert!(matches!(poll, Action::Send(_)), "{poll:?}");
+        if !is_replaced {
+            rig.handle(Event::Cancel);
+        }
+        let sign_in = SignIn {
+            redirect_uri: String::new(),
+            random: [7; 64],
+        };
+        let action = rig.machine.handle(rig.now, Event::SignIn(sign_in));
+        assert!(matches!(action, Action::Send(_)), "{action:?}");
+        let response = Response {
+            status: 401,
+            challenge: Challenge::default(),
+            nonce: Some("n1".to_owned()),
+            body: br#"{"error":"use_dpop_nonce"}"#,
+        };
+        let next = rig.machine.handle(rig.now, Event::Response(response));
+        let Action::Send(request) = next else {
+            panic!("{next:?}");
+        };
+        assert_eq!(request.body, None);
+    }
+}
+
+#[test]
+fn request_is_not_sent_again_after_sign_out() {
+    let mut rig = started(Place::new());
+    assert_eq!(pass(&mut rig), Action::Done(Ok(())));
+    let mut challenge = rig.place.challenge.clone();
+    challenge.demands_proof = true;
+    rig.handle(Event::Refused(challenge));
+    start(&mut rig).unwrap();
+    rig.now = rig.machine.tick_at().unwrap();
+    let poll = rig.machine.handle(rig.now, Event::Tick);
+    assert!(matches!(poll, Action::Send(_)), "{poll:?}");
+    let Action::Send(revocation) = rig.machine.handle(rig.now, Event::SignOut) else {
+        panic!("{:?}", rig.machine.state());
+    };
+    assert_eq!(revocation.url.path(), "/revoke");
+    let response = Response {
+        status: 400,
+        challenge: Challenge::default(),
+        nonce: Some("n1".to_owned()),
+        body: br#"{"error":"use_dpop_nonce"}"#,
+    };
+    let next = rig.machine.handle(rig.now, Event::Response(response));
+    let repeats = matches!(&next, Action::Send(request) if request.url.path() == "/token");
+    assert!(!repeats, "{next:?}");
 }
 
 #[test]
@@ -366,6 +535,8 @@ fn unusable_complete_address_is_left_out() {
         json!("http://auth.example/enter"),
         json!("https://192.168.0.1/"),
         json!("file:///etc/passwd"),
+        json!("https://evil.example/enter?code=WDJB-MJHT"),
+        json!("https://auth.example:444/enter?code=WDJB-MJHT"),
         json!(["https://auth.example"]),
     ] {
         let mut place = Place::new();
@@ -389,8 +560,14 @@ fn server_without_the_grant_is_named() {
     for inside in [json!(null), json!("https://10.0.0.1/device")] {
         let mut place = Place::new();
         place.server()["device_authorization_endpoint"] = inside;
-        let error = start(&mut Rig::at(place, settings())).unwrap_err();
+        let mut rig = Rig::at(place, settings());
+        let error = start(&mut rig).unwrap_err();
         assert!(matches!(error, Error::NoEndpoint { .. }), "{error}");
+        assert!(error.hint().contains("`oauth.grant`"), "{}", error.hint());
+        // No client is left behind.
+        let addresses = rig.place.addresses();
+        let is_registered = addresses.iter().any(|it| it.ends_with("/register"));
+        assert!(!is_registered, "{addresses:?}");
     }
     let mut place = Place::new();
     place.codes = (400, json!({ "error": "unauthorized_client" }));
@@ -406,6 +583,19 @@ fn secret_code_is_not_repeated() {
         ("device-5ecret", "what?"),
     ] {
         let mut rig = started(Place::new());
+        let body = json!({ "error": code, "error_description": said });
+        let Action::Done(Err(error)) = answered(&mut rig, 400, &body) else {
+            panic!("{:?}", rig.machine.state());
+        };
+        let told = format!("{error} {error:?}");
+        assert!(!told.contains("5ecret"), "{told}");
+    }
+    // Nor is its beginning, where texts are cut.
+    let long = format!("5ecret{}", "x".repeat(300));
+    for (code, said) in [("invalid_grant", &*long), (&*long, "what?")] {
+        let mut place = Place::new();
+        place.codes.1["device_code"] = json!(long);
+        let mut rig = started(place);
         let body = json!({ "error": code, "error_description": said });
         let Action::Done(Err(error)) = answered(&mut rig, 400, &body) else {
             panic!("{:?}", rig.machine.state());
