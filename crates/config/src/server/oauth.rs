@@ -108,6 +108,13 @@ pub(super) fn read(
             "remove one of them",
         );
     }
+    if oauth.redirect_uri.is_some() && oauth.grant == Grant::DeviceCode {
+        problems.add_with_hint(
+            block.at("redirectUri"),
+            "\"redirectUri\" has no effect with \"grant\": \"device_code\"",
+            "remove one of them",
+        );
+    }
     if oauth.key_id.is_some() && oauth.private_key.is_none() {
         problems.add_with_hint(
             block.at("keyId"),

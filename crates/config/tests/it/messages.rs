@@ -306,6 +306,10 @@ fn sign_in_problems_are_reported() {
             "2:55: \"keyId\" has no effect without \"privateKey\" (add the key, or remove its ID)",
         ),
         (
+            r#"{"url": "http://a", "oauth": {"redirectUri": "http://127.0.0.1/x", "grant": "device_code"}}"#,
+            "2:38: \"redirectUri\" has no effect with \"grant\": \"device_code\" (remove one of them)",
+        ),
+        (
             r#"{"url": "http://a", "oauth": {"clientMetadataUrl": "http://b/c"}}"#,
             "2:38: \"clientMetadataUrl\" is not an https:// URL (copy it from the documentation of the provider)",
         ),
