@@ -10,24 +10,27 @@ const STAYS_MS = 5000;
 const MOST_NOTICES = 3;
 const FRESH_MS = 500;
 const born = new WeakMap();
+const pinned = new WeakSet();
 
-// A notice at the edge of the page; the tone is "good", "bad" or undefined. One that stays is closed by the user, or by
-// the function that is returned.
-export function notice(text, tone, stays = tone === "bad") {
+// A notice at the edge of the page; the tone is "good", "bad" or undefined. One that is bad or pinned is closed by the
+// user, or by the function that is returned; one that is pinned stays on other pages, and makes no room for others.
+export function notice(text, tone, isPinned = false) {
   const node = h("div", { class: "notice", "data-tone": tone, role: tone === "bad" ? "alert" : "status" }, h("span", null, prose(text)));
   born.set(node, performance.now());
   const close = () => node.remove();
   add(node, button("×", close, { class: "quiet square", "aria-label": "Close this notice" }));
   const place = document.getElementById("notices");
   place.append(node);
-  while (place.childElementCount > MOST_NOTICES) place.firstElementChild.remove();
-  if (!stays) setTimeout(close, STAYS_MS);
+  if (isPinned) pinned.add(node);
+  else if (tone !== "bad") setTimeout(close, STAYS_MS);
+  const passing = [...place.children].filter((other) => !pinned.has(other));
+  passing.slice(0, -MOST_NOTICES).forEach((other) => other.remove());
   return close;
 }
 
 // Removes the notices of the previous page. One that has just appeared was caused by the navigation.
 export function dismissNotices() {
-  for (const node of [...document.getElementById("notices").children]) if (performance.now() - born.get(node) > FRESH_MS) node.remove();
+  for (const node of [...document.getElementById("notices").children]) if (!pinned.has(node) && performance.now() - born.get(node) > FRESH_MS) node.remove();
 }
 
 export function announce(text, urgent) {

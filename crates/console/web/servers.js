@@ -105,6 +105,12 @@ export function actions(server) {
   ];
 }
 
+// The pause before the gateway is asked again if it cannot be reached.
+const AGAIN_MS = 2000;
+
+// The notices with the codes of sign-ins, by server: closes them.
+const codes = new Map();
+
 // Opens the page of the server's provider in a new tab, and waits until the user has finished there.
 async function signIn(name) {
   // Opened before anything is awaited: later, the browser would block it.
@@ -113,20 +119,23 @@ async function signIn(name) {
   let opened = false;
   let close;
   try {
-    const { url: page, code, completeUrl } = await post(path("servers", name, "login"));
+    const { url: page, code, completeUrl, provider, otherHost, expiresAt } = await post(path("servers", name, "login"));
     const url = completeUrl ?? page;
+    // Another sign-in to the server has ended.
+    codes.get(name)?.();
     if (!url) tab?.close();
     else if (!/^https?:/.test(url)) throw new Error(`The page of ${name} has an address that is not of the web.`);
-    else if (!tab) throw new Error(`Your browser blocked the page. Allow pop-ups here, or run \`switchboard login ${name}\`.`);
+    else if (!tab && !code) throw new Error(`Your browser blocked the page. Allow pop-ups here, or run \`switchboard login ${name}\`.`);
     else {
       opened = true;
-      tab.location.replace(url);
+      tab?.location.replace(url);
+      const where = tab ? `Sign in to ${name} in the new tab` : `Open \`${page}\` in a browser on any device, and sign in to ${name}`;
+      const names = `Agree only if the page names \`${provider}\`${otherHost ? `, though it is at \`${otherHost}\`` : ""}, and the application that you expect.`;
       // The code is needed until the end.
-      close = code ? notice(`Sign in to ${name} in the new tab, with the code \`${code}\`.`, undefined, true) : notice(`Sign in to ${name} in the new tab.`);
+      close = code ? notice(`${where}, with the code \`${code}\`. ${names}`, undefined, true) : notice(`${where}.`);
+      if (code) codes.set(name, close);
     }
-    let progress;
-    do progress = await get(path("servers", name, "login"));
-    while (!progress.isDone);
+    const progress = await finished(name, Date.parse(expiresAt));
     if (progress.login.state === "signed in") notice(`You are signed in to ${name}.`, "good");
     else notice(`The sign-in to ${name} was cancelled.`, "bad");
   } catch (error) {
@@ -135,6 +144,19 @@ async function signIn(name) {
     notice(error.message, "bad");
   } finally {
     close?.();
+  }
+}
+
+// Waits for the end of a sign-in, also while the gateway cannot be reached.
+async function finished(name, until) {
+  for (;;) {
+    try {
+      const progress = await get(path("servers", name, "login"));
+      if (progress.isDone) return progress;
+    } catch (error) {
+      if (error.status !== 0 || !(Date.now() < until)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
   }
 }
 

@@ -103,12 +103,38 @@ fn code_is_shown_until_the_end() {
     browser.until_reads("Let the client use");
     browser.show(&scene.console);
     browser.until_reads(&told);
+    browser.until_reads("Agree only if the page names 127.0.0.1");
+    // It stays on other pages, among other notices, and while the gateway cannot be reached.
+    browser.go(&scene.place.url("activity"));
+    browser.until_reads("Calls");
+    let more = "window.setTimeout = () => 0;
+        return import('/console/notices.js').then((page) => [1, 2, 3, 4].forEach((number) => page.notice(`More ${number}`)))";
+    browser.execute(more, &json!([]));
+    let text = browser.text();
+    assert!(text.contains(&told) && text.contains("More 4"), "{text}");
+    assert!(!text.contains("More 1"), "{text}");
+    browser.go(&scene.place.url("servers/notes"));
+    browser.until_reads(&told);
     browser.show(&page);
     browser.click(&browser.by_role("button", "Allow"));
     browser.until_reads("Sign-in Success");
     browser.show(&scene.console);
     browser.until_reads("ready");
     assert!(!browser.text().contains(&told), "{}", browser.text());
+}
+
+#[test]
+fn code_needs_no_new_tab() {
+    let oauth = json!({ "grant": "device_code" });
+    let Some(scene) = Scene::with(&oauth) else {
+        return;
+    };
+    let browser = &scene.browser;
+    browser.execute("window.open = () => null", &json!([]));
+    browser.click(&browser.by_role("button", "Sign in notes"));
+    let page = format!("Open {}/oidc/device in a browser", scene.provider.origin());
+    browser.until_reads(&page);
+    browser.until_reads("with the code");
 }
 
 #[test]
