@@ -170,6 +170,11 @@ pub struct UserCode {
     pub text: String,
     /// The address of the page that knows the code already. The user checks that it shows the same code.
     pub complete: Option<Url>,
+    /// The host of the authorization server. The page has to name the same provider: a hostile server can pass on a code
+    /// of another one, and so get a token of it.
+    pub provider: String,
+    /// The host of the page, if it is another one.
+    pub other_host: Option<String>,
 }
 
 /// A request over HTTP. Redirects are not followed.

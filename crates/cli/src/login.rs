@@ -47,7 +47,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 pub struct Login {
     /// Name of the server
     name: String,
-    /// Only print the address of the page
+    /// Do not open a browser
     #[arg(long)]
     no_browser: bool,
 }
@@ -136,11 +136,11 @@ fn sign_in(link: &Arc<Link>, args: &Login) -> Result<Shown, Error> {
     let page = link.post_and_wait(&address, "");
     progress.clear();
     let page: LoginPage = parsed(&page?)?;
-    let Some(url) = page.url else {
+    let Some(url) = page.url.as_deref() else {
         let progress: LoginProgress = link.get(&address)?;
         return Ok(progress.login);
     };
-    let url = visible_line(&url);
+    let url = visible_line(url);
     let complete = page.complete_url.as_deref().map(visible_line);
     let is_opened = !args.no_browser && open(complete.as_deref().unwrap_or(&url));
     let code = page.code.as_deref().map(visible_line);
@@ -155,6 +155,7 @@ fn sign_in(link: &Arc<Link>, args: &Login) -> Result<Shown, Error> {
     print::data(&format!("{url}\n"))?;
     if let Some(code) = code {
         print::data(&format!("{code}\n"))?;
+        explain_code(&page);
     } else {
         print::hint(
             "if the browser ends at an address that it cannot open, paste that address here",
@@ -179,6 +180,26 @@ fn sign_in(link: &Arc<Link>, args: &Login) -> Result<Shown, Error> {
         let seconds = began.elapsed().as_secs();
         progress.show(&format!("waiting for you to sign in… {seconds} s"));
     }
+}
+
+/// Tells how long the code is valid, and what the page has to name: a server can pass on the code of another provider.
+fn explain_code(page: &LoginPage) {
+    let provider = page.provider.as_deref().map(visible_line);
+    let provider = provider.unwrap_or_default();
+    if let Some(host) = &page.other_host {
+        let host = visible_line(host);
+        print::warn(&format!(
+            "the page is at `{host}`, another host than `{provider}`: enter the code only if that is the provider's"
+        ));
+    }
+    let until = page.expires_at.as_deref();
+    let left = until.and_then(|until| since(until, jiff::Timestamp::now()));
+    let valid = left.map_or_else(String::new, |passed| {
+        format!("the code is valid for {}; ", span(-passed))
+    });
+    print::hint(&format!(
+        "{valid}agree only if the page names `{provider}`, and the application that you expect"
+    ));
 }
 
 /// Passes on the addresses that the user pastes.

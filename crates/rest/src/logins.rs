@@ -57,6 +57,12 @@ pub struct LoginPage {
     /// The address of the page that knows the code already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complete_url: Option<String>,
+    /// The host of the authorization server that the code is from. The page has to name the same provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The host of the page, if it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_host: Option<String>,
     /// The time until which the user has to finish.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,

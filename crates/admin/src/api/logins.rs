@@ -47,12 +47,20 @@ pub(super) async fn start(
         details: json!({}),
     }]);
     Ok(Json(page.map_or_else(LoginPage::default, |page| {
-        let (code, complete) = page.code.map(|code| (code.text, code.complete)).unzip();
-        LoginPage {
+        let shown = LoginPage {
             url: Some(page.url),
-            code,
-            complete_url: complete.flatten().map(Into::into),
             expires_at: Some(time::shown(page.until)),
+            ..LoginPage::default()
+        };
+        match page.code {
+            None => shown,
+            Some(code) => LoginPage {
+                code: Some(code.text),
+                complete_url: code.complete.map(Into::into),
+                provider: Some(code.provider),
+                other_host: code.other_host,
+                ..shown
+            },
         }
     })))
 }

@@ -6,7 +6,8 @@ use url::Url;
 
 use super::{Action, Authorization, Found, Machine, Response, Step, UserCode, Way};
 use crate::{
-    Client, Credential, Error, Secret, error::CODE_ENDPOINT, form, metadata::ServerMetadata, tokens,
+    Client, Credential, Error, Secret, error::CODE_ENDPOINT, form, metadata::ServerMetadata, shown,
+    tokens,
 };
 
 /// The grant type.
@@ -140,6 +141,16 @@ impl Machine {
         let complete = complete
             .and_then(|page| self.page(page))
             .filter(|page| page.origin() == url.origin());
+        let host = |url: &Url| url.host_str().map(str::to_owned);
+        let issuer = Url::parse(&credential.issuer).ok().as_ref().and_then(host);
+        let provider = issuer.unwrap_or_else(|| shown(&credential.issuer));
+        let other_host = host(&url).filter(|host| *host != provider);
+        let code_for_user = UserCode {
+            text,
+            complete,
+            provider,
+            other_host,
+        };
         let lifetime = tokens::seconds(&codes.expires_in).filter(|&it| it > 0);
         let until = now + lifetime.unwrap_or(super::PATIENCE).min(LONGEST_PATIENCE);
         let interval = tokens::seconds(&codes.interval).unwrap_or(INTERVAL);
@@ -160,7 +171,7 @@ impl Machine {
         });
         Ok(Action::Open {
             url,
-            code: Some(UserCode { text, complete }),
+            code: Some(code_for_user),
             until,
         })
     }

@@ -74,6 +74,7 @@ fn user_enters_a_code_elsewhere() {
     assert_eq!(url, "https://auth.example/enter");
     assert_eq!(code.text, "WDJB-MJHT");
     assert_eq!(code.complete.unwrap().query(), Some("code=WDJB-MJHT"));
+    assert_eq!((&*code.provider, code.other_host), ("auth.example", None));
     assert_eq!(until, NOW + 300);
     assert_eq!(rig.machine.state(), State::AwaitingUser { until });
     let asked = rig.place.last_form();
@@ -544,6 +545,17 @@ fn unusable_complete_address_is_left_out() {
         let (_, code, _) = start(&mut Rig::at(place, settings())).unwrap();
         assert_eq!(code.complete, None);
     }
+}
+
+#[test]
+fn page_at_another_host_is_named() {
+    let mut place = Place::new();
+    place.codes.1["verification_uri"] = json!("https://github.com/login/device");
+    let (url, code, _) = start(&mut Rig::at(place, settings())).unwrap();
+    assert_eq!(url, "https://github.com/login/device");
+    assert_eq!(code.provider, "auth.example");
+    assert_eq!(code.other_host.as_deref(), Some("github.com"));
+    assert_eq!(code.complete, None);
 }
 
 #[test]

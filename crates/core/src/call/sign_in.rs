@@ -93,10 +93,16 @@ impl CallContext<'_> {
         let name = &self.upstream.name;
         let message = match &page.code {
             None => format!("Sign in to {name}, then try again."),
-            Some(code) => format!(
-                "Sign in to {name} with the code {}, then try again.",
-                code.text
-            ),
+            Some(code) => {
+                let elsewhere = code.other_host.as_ref();
+                let elsewhere = elsewhere.map(|host| format!(", though it is at {host}"));
+                format!(
+                    "Sign in to {name} with the code {}, then try again. Agree only if the page names {}{}, and the application that you expect.",
+                    code.text,
+                    code.provider,
+                    elsewhere.unwrap_or_default(),
+                )
+            }
         };
         let elicitation = Raw::object([
             ("mode", Raw::string("url")),

@@ -42,6 +42,11 @@ fn user_enters_the_code_of_the_command() {
     assert!(done.told.contains(page), "{}", done.told);
     let at = format!("signed in to `notes` at {}/oidc", provider.origin());
     assert!(done.told.contains(&at), "{}", done.told);
+    let from = "the code is valid for ";
+    assert!(done.told.contains(from), "{}", done.told);
+    let names = "agree only if the page names `127.0.0.1`";
+    assert!(done.told.contains(names), "{}", done.told);
+    assert!(!done.told.contains("another host"), "{}", done.told);
     // Nothing is to be pasted.
     assert!(!done.told.contains("paste"), "{}", done.told);
     assert_eq!(text(&add(&home).stdout), "3 for ada\n");
@@ -132,6 +137,8 @@ fn client_shows_the_code(sdk: &str) {
     let message = asked["message"].as_str().unwrap();
     let expected = format!("Sign in to notes with the code {code}");
     assert!(message.contains(&expected), "{asked}");
+    let names = "Agree only if the page names 127.0.0.1, and the application";
+    assert!(message.contains(names), "{asked}");
     let seen = enter(&tools, url, "none", "yes");
     assert!(seen.status.success(), "{seen:?}");
     assert_eq!(owner.next(), json!({ "text": "3 for ada" }));
@@ -160,6 +167,10 @@ fn console_gets_page_and_code() {
     let code = page["code"].as_str().unwrap_or_else(|| panic!("{page}"));
     let url = format!("{}/oidc/device", provider.origin());
     assert_eq!(page["url"], url);
+    assert_eq!(
+        [&page["provider"], &page["otherHost"]],
+        [&json!("127.0.0.1"), &Value::Null]
+    );
     assert_eq!(page["completeUrl"], format!("{url}?user_code={code}"));
     assert!(page["expiresAt"].is_string(), "{page}");
 }
