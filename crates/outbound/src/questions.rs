@@ -396,7 +396,7 @@ impl Questions {
 
     /// Tests if messages that belong to no particular call are withheld from this principal, because they may
     /// concern a call of the owner, even one that is over.
-    fn is_for_owner(&self, principal: Principal) -> bool {
+    pub fn is_for_owner(&self, principal: Principal) -> bool {
         principal != Principal::Owner && self.owned.load(Relaxed)
     }
 

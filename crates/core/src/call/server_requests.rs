@@ -74,12 +74,13 @@ impl Asking {
         granted.map(Ok)
     }
 
-    /// Tests if one of the clients that the request may be for has an answer to it.
+    /// Tests if one of the clients that the request may be for would be asked if it had a process of its own. Clients with
+    /// tokens do not count if the owner has used the process: they must not end it.
     fn some_client_can(&self) -> bool {
         let Asked { method, params, .. } = &self.asked;
         self.under_way.any(|call| {
-            answers(&call.capabilities, method, params.as_ref())
-                || roots::granted(method, &call.caller).is_some()
+            let is_withheld = self.questions.is_for_owner(call.caller.realm.principal);
+            !is_withheld && answers(&call.capabilities, method, params.as_ref())
         })
     }
 

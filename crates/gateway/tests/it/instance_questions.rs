@@ -435,6 +435,23 @@ async fn root_of_a_token_reaches_no_other_client() {
 }
 
 #[tokio::test]
+async fn token_does_not_end_the_process_of_the_owner() {
+    let s = mirror(json!({}));
+    let config = json!({ "mcpServers": { "s": s }, "approvals": { "route": "client" } });
+    let rig = Rig::configured(config).await;
+    let mut own = Pipe::open(&rig, direct()).await;
+    let shared = who(&mut own).await["pid"].take();
+    let token = rig.token(json!({ "name": "guest" })).await;
+    let web = Web::with_token(&rig, "/mcp/s/s", LEGACY, &token).await;
+    for (tool, arguments) in [("roots", json!({})), ("ask", json!({ "message": "it" }))] {
+        web.call(tool, arguments).await;
+        assert_eq!(sharing(&rig).await, "all", "{tool}");
+    }
+    assert_eq!(who(&mut own).await["pid"], shared);
+    rig.stop().await;
+}
+
+#[tokio::test]
 async fn files_in_roots_are_for_their_client_alone() {
     const SERVER: &str = "peers/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js";
     let Some(tools) = Tools::need(&["node/bin/node", SERVER]) else {
