@@ -147,12 +147,13 @@ pub(super) async fn restart(
         let server = Arc::clone(&upstream.name);
         return Err(Error::Disabled { server }.into());
     }
+    let room = admin.core.audit.room().await?;
+    // Looked up after the wait, in which it may end.
     let one = number.map(|number| {
         let found = upstream.numbered(number);
         found.ok_or_else(|| no_instance(&upstream.name, number))
     });
     let one = one.transpose()?;
-    let room = admin.core.audit.room().await?;
     room.record([Event {
         what: "server-restarted",
         subject: Arc::clone(&upstream.name),
