@@ -275,6 +275,17 @@ impl Instance {
         self.is_split() && self.key().is_none()
     }
 
+    /// Forgets who has used it, because its next run is not the one that they used. A caller that has begun to use it
+    /// uses the next run.
+    fn forget_users(self: &Arc<Self>) {
+        let is_unused = || self.idle_since().is_some();
+        // A second connection may still have its state.
+        let is_whole = self.of.is_none() && self.other().is_none();
+        if is_whole && is_unused() {
+            self.questions.forget_users(is_unused);
+        }
+    }
+
     fn note_split(self: &Arc<Self>) {
         let mut split = self.common.split.lock();
         split.retain(|instance| instance.strong_count() > 0);

@@ -18,6 +18,7 @@ use std::{
         atomic::{
             AtomicBool, AtomicU64,
             Ordering::{Relaxed, SeqCst},
+            fence,
         },
     },
     time::Duration,
@@ -190,6 +191,11 @@ impl Open {
         self.is_answered.load(Relaxed)
     }
 
+    /// Tests if the call has ended without an answer of the server, such as by the end of its client.
+    pub fn is_withdrawn(&self) -> bool {
+        !self.is_answered() && self.asked.lock().is_none()
+    }
+
     /// Tests if it is a call of this client.
     pub fn is_of(&self, caller: &Caller) -> bool {
         user(&self.caller) == user(caller)
@@ -297,13 +303,15 @@ impl Questions {
         }
     }
 
-    /// Records the client that is asked for roots when no call determines it. The owner takes precedence over
-    /// other realms.
+    /// Records the client that is asked for roots when no call determines it: the last one, unless an earlier one is the
+    /// only user.
     pub fn set_roots(&self, caller: &Caller, backchannel: Backchannel) {
         let mut roots = self.roots.lock();
-        let owned =
-            |roots: &(Caller, Backchannel)| roots.0.realm == Realm::OWNER && roots.1.is_open();
-        if caller.realm == Realm::OWNER || !roots.as_ref().is_some_and(owned) {
+        let is_user = |client: &Caller| self.user.is(user(client));
+        let has_precedence = |(client, line): &(Caller, Backchannel)| {
+            line.is_open() && is_user(client) && !is_user(caller)
+        };
+        if !roots.as_ref().is_some_and(has_precedence) {
             *roots = Some((caller.clone(), backchannel));
         }
     }
@@ -336,6 +344,21 @@ impl Questions {
     /// Records that this caller is about to make a call.
     pub(crate) fn expect(&self, caller: &Caller) {
         self.user.note(user(caller));
+    }
+
+    /// Forgets all callers, with whose process the state that they had there has ended. If one has begun to use the next
+    /// process meanwhile, several count as having used it.
+    pub(crate) fn forget_users(&self, is_unused: impl FnOnce() -> bool) {
+        let was_owned = self.owned.swap(false, SeqCst);
+        self.user.0.store(UNUSED, SeqCst);
+        self.realm.0.store(UNUSED, SeqCst);
+        // A caller takes its lease before it is recorded.
+        fence(SeqCst);
+        if !is_unused() {
+            self.user.0.store(SEVERAL, SeqCst);
+            self.realm.0.store(SEVERAL, SeqCst);
+            self.owned.fetch_or(was_owned, SeqCst);
+        }
     }
 
     /// Tests if no other client has made a call, or is about to. If there was none at all, this client counts as one
@@ -390,7 +413,9 @@ impl Questions {
         let roots = self.roots.lock();
         let known = roots.as_ref();
         known
-            .filter(|(caller, _)| !self.is_for_owner(caller.realm.principal))
+            .filter(|(caller, line)| {
+                line.is_open() && !self.is_for_owner(caller.realm.principal)
+            })
             .cloned()
     }
 
@@ -665,7 +690,10 @@ pub fn unanswerable(question: &str) -> ErrorObject {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_base::{caller::ProfileId, project::Project};
+    use switchboard_base::{
+        backchannel::Asks, caller::ProfileId, notifications::NotificationQueue, project::Project,
+    };
+    use switchboard_client::Reason;
     use switchboard_wire::method;
 
     use super::*;
@@ -791,6 +819,28 @@ mod tests {
     }
 
     #[test]
+    fn announcement_leaves_roots_with_the_only_user() {
+        let questions = Questions::default();
+        let line = |asks: &Arc<Asks>| {
+            let sink = Arc::<NotificationQueue>::default();
+            Backchannel::new(sink, Some(Arc::clone(asks)), Reason::default())
+        };
+        let [one, two, three] = [1, 2, 3].map(|number| caller(number, Principal::Owner));
+        let asked = || questions.roots().map(|(client, _)| client.person);
+        let asks: Arc<Asks> = Arc::default();
+        questions.set_roots(&three, line(&asks));
+        questions.note(&one);
+        questions.set_roots(&one, line(&asks));
+        questions.set_roots(&two, line(&Arc::default()));
+        assert_eq!(asked(), Some(1));
+        // A client that has left is not asked.
+        asks.close();
+        assert_eq!(asked(), None);
+        questions.set_roots(&two, line(&Arc::default()));
+        assert_eq!(asked(), Some(2));
+    }
+
+    #[test]
     fn messages_for_the_owner_are_withheld_from_strangers() {
         let questions = Arc::new(Questions::default());
         let concerns = |principal: Principal| questions.may_concern(principal.into(), true);
@@ -855,6 +905,21 @@ mod tests {
         };
         assert_eq!(owner.caller.person, 2);
         drop((other, late));
+    }
+
+    #[test]
+    fn call_without_answer_is_withdrawn_when_it_ends() {
+        let questions = Arc::new(Questions::default());
+        for is_answered in [true, false] {
+            let call = open(&questions, 1);
+            let opened = Arc::clone(&call.open);
+            if is_answered {
+                call.set_answered();
+            }
+            assert!(!opened.is_withdrawn());
+            drop(call);
+            assert_eq!(opened.is_withdrawn(), !is_answered);
+        }
     }
 
     /// A client may disconnect, or the call may time out, while its question waits.

@@ -69,7 +69,7 @@ impl Asking {
         let granted = roots::granted(&self.asked.method, client);
         let has_some = self.is_for_roots() && (client_can || granted.is_some());
         if has_some && !self.may_get_roots(core, client, is_named) {
-            return Some(self.without_client());
+            return Some(self.without_sharing());
         }
         granted.map(Ok)
     }
@@ -92,12 +92,20 @@ impl Asking {
         }
     }
 
+    /// The answer to a request for roots that other clients would notice.
+    fn without_sharing(&self) -> Result<Raw, ErrorObject> {
+        self.without_client().map_err(|_| {
+            let message = "no client is asked for its roots: other clients may use this process or connection, too";
+            ErrorObject::new(code::METHOD_NOT_FOUND, message)
+        })
+    }
+
     /// The answer if several clients could be meant.
     fn without_one_client(&self) -> Result<Raw, ErrorObject> {
         let Self { server, asked, .. } = self;
         // They may work in the same project.
         if self.is_for_roots() {
-            return self.without_client();
+            return self.without_sharing();
         }
         tracing::warn!(%server, question = %asked.method, "Cannot tell which client a question is for.");
         let message = "several clients use this server, and the request does not say which client it is for; ask again when fewer calls are in flight";
@@ -178,6 +186,10 @@ async fn put(core: &Arc<Core>, asking: &Asking) -> Option<Result<Raw, ErrorObjec
         Owner::Several => return Some(asking.without_one_client()),
         Owner::Nobody => return Some(answer_roots(core, asking).await),
     };
+    // Its client may have left, and must not get the process as its own.
+    if owner.is_withdrawn() {
+        return Some(answer_roots(core, asking).await);
+    }
     let client_can = answers(&owner.capabilities, &asked.method, params)
         || owner.is_alone()
             && is_foreign(&asked.method)

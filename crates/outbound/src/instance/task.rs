@@ -267,6 +267,7 @@ impl Task {
         self.awaited = None;
         self.outage = None;
         self.instance.set_launched(true);
+        self.instance.forget_users();
         let name = &self.instance.name;
         self.restart.starting();
         self.tell(self.again(ServerState::Starting));
@@ -576,6 +577,8 @@ impl Task {
         self.instance.hide();
         while self.ending.try_join_next().is_some() {}
         if let Some(run) = self.run.take() {
+            // A call that causes the next run has begun before it.
+            self.instance.forget_users();
             self.ending.spawn(async move {
                 run.client.stop().await;
                 run.client.closed().await;

@@ -275,6 +275,27 @@ async fn process_of_a_waiting_message_is_not_kept() {
     upstream.stop().await;
 }
 
+/// A call that has begun, but has not reached the former process, goes to the next one.
+#[tokio::test]
+async fn new_process_has_no_former_users() {
+    let dir = tempfile::tempdir().unwrap();
+    let upstream = upstream(&dir, r#"{"command": "/fake"}"#);
+    let [one, two] = [1, 2].map(|number| Caller::new(number, "c".into(), Principal::Owner));
+    let is_only_user = |caller: &Caller| upstream.shared().questions.is_only_user(caller);
+    let call = upstream.instance(&one).unwrap();
+    upstream.restart().await;
+    assert!(is_only_user(&one) && !is_only_user(&two));
+    drop(call);
+    upstream.shared().questions.note(&one);
+    assert!(!upstream.shared().questions.is_only_realm(Principal::Anyone.into()));
+    upstream.restart().await;
+    let questions = Arc::clone(&upstream.shared().questions);
+    assert!(questions.is_only_realm(Principal::Anyone.into()));
+    assert!(!questions.is_for_owner(Principal::Anyone));
+    assert!(is_only_user(&two) && !is_only_user(&one));
+    upstream.stop().await;
+}
+
 /// A remote server serves all clients over one connection, and is never split.
 #[tokio::test]
 async fn remote_server_gets_roots_of_its_only_user() {
