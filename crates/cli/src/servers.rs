@@ -121,7 +121,7 @@ pub struct Started {
     no_wait: bool,
 }
 
-/// The server or process to restart.
+/// The server or instance to restart.
 #[derive(Debug, Args)]
 pub struct Restarted {
     /// Name of the server, as shown by `switchboard list`; NAME/NUMBER for one of its instances

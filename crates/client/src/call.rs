@@ -163,9 +163,9 @@ impl<T> Call<T> {
         self
     }
 
-    /// Handles the log messages that belong to this call. The handler receives them in order with the progress notifications, and always before the call ends. A log message
-    /// belongs to the call if it arrives on the call's own stream, or, over a transport without such streams,
-    /// while no other request is in flight. All others go to
+    /// Handles the log messages that belong to this call. The handler receives them in order with the progress
+    /// notifications, and always before the call ends. A log message belongs to the call if it arrives on the call's
+    /// own stream, or, over a transport without such streams, while no other request is in flight. All others go to
     /// [`on_notification`](crate::ClientBuilder::on_notification). If the caller falls 1,024 messages behind,
     /// the newest are dropped and counted.
     pub fn on_raw_log(mut self, handler: impl FnMut(LogMessage) + Send + 'static) -> Self {

@@ -413,9 +413,7 @@ impl Questions {
         let roots = self.roots.lock();
         let known = roots.as_ref();
         known
-            .filter(|(caller, line)| {
-                line.is_open() && !self.is_for_owner(caller.realm.principal)
-            })
+            .filter(|(caller, line)| line.is_open() && !self.is_for_owner(caller.realm.principal))
             .cloned()
     }
 

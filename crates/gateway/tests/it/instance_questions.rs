@@ -435,7 +435,7 @@ async fn root_of_a_token_reaches_no_other_client() {
 }
 
 #[tokio::test]
-async fn token_does_not_end_the_process_of_the_owner() {
+async fn token_ends_no_process_of_the_owner() {
     let s = mirror(json!({}));
     let config = json!({ "mcpServers": { "s": s }, "approvals": { "route": "client" } });
     let rig = Rig::configured(config).await;

@@ -287,7 +287,12 @@ async fn new_process_has_no_former_users() {
     assert!(is_only_user(&one) && !is_only_user(&two));
     drop(call);
     upstream.shared().questions.note(&one);
-    assert!(!upstream.shared().questions.is_only_realm(Principal::Anyone.into()));
+    assert!(
+        !upstream
+            .shared()
+            .questions
+            .is_only_realm(Principal::Anyone.into())
+    );
     upstream.restart().await;
     let questions = Arc::clone(&upstream.shared().questions);
     assert!(questions.is_only_realm(Principal::Anyone.into()));
