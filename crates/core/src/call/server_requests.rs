@@ -178,18 +178,15 @@ async fn put(core: &Arc<Core>, asking: &Asking) -> Option<Result<Raw, ErrorObjec
         }
     }
     let owner = match owner {
-        Owner::Call(owner) => owner,
+        // The client of a withdrawn call may have left, and must not get the process as its own.
+        Owner::Call(owner) if !owner.is_withdrawn() => owner,
         Owner::Several | Owner::Nobody if answerer(false, &ruling) == Answerer::Person => {
             let person = Person::alone(core, server);
             return Some(person.answer(&asked.method, params, &ruling).await);
         }
         Owner::Several => return Some(asking.without_one_client()),
-        Owner::Nobody => return Some(answer_roots(core, asking).await),
+        Owner::Call(_) | Owner::Nobody => return Some(answer_roots(core, asking).await),
     };
-    // Its client may have left, and must not get the process as its own.
-    if owner.is_withdrawn() {
-        return Some(answer_roots(core, asking).await);
-    }
     let client_can = answers(&owner.capabilities, &asked.method, params)
         || owner.is_alone()
             && is_foreign(&asked.method)
