@@ -391,7 +391,7 @@ impl Rules {
             (Some((entry, fault)), _) => Verdict {
                 action: Action::Deny,
                 why: format!("the rule `{}` cannot be evaluated: {fault}", entry.rule()),
-                reason: Some(fault.to_string()),
+                reason: Some(fault.for_agents()),
                 rule: Some(entry.reference()),
             },
             (None, Some((_, entry))) => entry.verdict(),

@@ -4,12 +4,8 @@
 use std::{sync::Arc, time::Instant};
 
 use parking_lot::Mutex;
-use switchboard_base::{
-    backchannel::Backchannel,
-    caller::{Logs, Realm},
-};
+use switchboard_base::{backchannel::Backchannel, caller::Logs};
 use switchboard_client::{LogMessage, Raw, Revision};
-use switchboard_outbound::questions::Questions;
 use switchboard_wire::{Era, meta, method};
 
 /// The receiver of progress and log messages of one call. It is replaced when a suspended call,
@@ -17,22 +13,8 @@ use switchboard_wire::{Era, meta, method};
 #[derive(Debug)]
 pub(crate) struct Relay {
     listener: Mutex<Listener>,
-    source: CallSource,
-}
-
-/// The facts that decide if a message which does not name its call may be about this one.
-#[derive(Debug)]
-pub(crate) struct CallSource {
-    /// The calls of the instance.
-    pub(crate) questions: Arc<Questions>,
-    pub(crate) realm: Realm,
-    pub(crate) sees_all: bool,
-}
-
-impl CallSource {
-    fn may_concern(&self) -> bool {
-        self.sees_all || self.questions.is_only_realm(self.realm)
-    }
+    /// Log messages that do not name the call are forwarded as well. They may be about an earlier one.
+    hears_unnamed: bool,
 }
 
 #[derive(Debug)]
@@ -101,7 +83,7 @@ impl Relay {
     /// (`upstream` is of 2026-07-28 and the client is not) may restart its count; such reports are
     /// dropped.
     pub(crate) fn new(
-        source: CallSource,
+        hears_unnamed: bool,
         backchannel: Option<Backchannel>,
         token: Option<Raw>,
         told: Option<Arc<LastProgress>>,
@@ -119,7 +101,7 @@ impl Relay {
         };
         Arc::new(Self {
             listener: Mutex::new(listener),
-            source,
+            hears_unnamed,
         })
     }
 
@@ -172,7 +154,7 @@ impl Relay {
         let LogMessage {
             params, is_named, ..
         } = message;
-        if !is_named && !self.source.may_concern() {
+        if !is_named && !self.hears_unnamed {
             return;
         }
         let listener = self.listener.lock();

@@ -105,10 +105,12 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Tests if a message that belongs to no call may concern this caller, who sees all of the server or a part of it.
+    /// Tests if a message that belongs to no call may concern this caller, who sees all of the server or a part of it. It
+    /// may be about a call of another client that is over.
     pub fn may_concern(&self, caller: &Caller, sees_all: bool) -> bool {
         let serves = self.key.is_none_or(|key| key.serves(caller));
-        serves && self.questions.may_concern(caller.realm, sees_all)
+        let is_its_own = self.key.is_some_and(Key::is_of_one_client);
+        serves && (sees_all || is_its_own) && self.questions.may_concern(caller.realm)
     }
 }
 

@@ -435,7 +435,11 @@ mod tests {
             (&two, "/oauth/scopes/0", json!("x")),
             (&two, "/oauth/resource", json!(false)),
             (&two, "/oauth/grant", json!("client_credentials")),
-            (&two, "/oauth/grant", json!("device_code")),
+            (
+                &two,
+                "/oauth",
+                json!({ "clientId": "c", "grant": "device_code" }),
+            ),
             (&two, "/oauth/metadataUrl", json!("https://x")),
             (&two, "/oauth/assumePkce", json!(true)),
             (&two, "/oauth/authorizationParameters/j", json!("x")),

@@ -24,6 +24,11 @@ pub enum Key {
 }
 
 impl Key {
+    /// Tests if the instance is for a single client.
+    pub fn is_of_one_client(&self) -> bool {
+        matches!(self, Self::Client { .. })
+    }
+
     /// The key of a single client.
     pub(crate) fn of_client(caller: &Caller, needs_project: bool) -> Self {
         let project = if needs_project {

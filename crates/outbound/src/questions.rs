@@ -139,8 +139,6 @@ pub struct Questions {
     owned: AtomicBool,
     /// The client that has made, or is about to make, all calls so far.
     user: Sole,
-    /// The realm of these calls.
-    realm: Sole,
     /// The client that last reported a change of its roots.
     roots: Mutex<Option<(Caller, Backchannel)>>,
 }
@@ -237,10 +235,6 @@ impl Sole {
         let former = self.0.compare_exchange(UNUSED, one, SeqCst, SeqCst);
         former.is_ok() || former == Err(one)
     }
-
-    fn is_unused(&self) -> bool {
-        self.0.load(SeqCst) == UNUSED
-    }
 }
 
 fn hash(one: impl Hash) -> u64 {
@@ -269,7 +263,7 @@ impl Questions {
 
     /// Registers a request for which no client or user can be asked. A question may still belong to it.
     pub(crate) fn open_mute(self: &Arc<Self>, caller: &Caller) -> CallQuestions {
-        self.note_use(caller);
+        self.note(caller);
         self.begin(caller, None, Raw::empty_object(), true)
     }
 
@@ -330,11 +324,6 @@ impl Questions {
 
     /// Records that this caller has made a call.
     pub fn note(&self, caller: &Caller) {
-        self.realm.note(caller.realm);
-        self.note_use(caller);
-    }
-
-    fn note_use(&self, caller: &Caller) {
         if caller.realm.principal == Principal::Owner && !self.owned.load(Relaxed) {
             self.owned.store(true, Relaxed);
         }
@@ -351,12 +340,10 @@ impl Questions {
     pub(crate) fn forget_users(&self, is_unused: impl FnOnce() -> bool) {
         let was_owned = self.owned.swap(false, SeqCst);
         self.user.0.store(UNUSED, SeqCst);
-        self.realm.0.store(UNUSED, SeqCst);
         // A caller takes its lease before it is recorded.
         fence(SeqCst);
         if !is_unused() {
             self.user.0.store(SEVERAL, SeqCst);
-            self.realm.0.store(SEVERAL, SeqCst);
             self.owned.fetch_or(was_owned, SeqCst);
         }
     }
@@ -367,20 +354,14 @@ impl Questions {
         self.user.claim(user(caller))
     }
 
-    /// Tests if a message that belongs to no call may concern this realm: all calls in flight must be its own. It may also
-    /// be about a call that is over, and then it is only for the owner if the owner has made calls, and only for a realm
-    /// that sees all of the server if another one has.
-    pub fn may_concern(&self, realm: Realm, sees_all: bool) -> bool {
-        if self.is_for_owner(realm.principal) || !sees_all && !self.is_only_realm(realm) {
+    /// Tests if a message that belongs to no call may concern this realm: all calls in flight must be its own,
+    /// and a message that may concern an earlier call of the owner is only for the owner.
+    pub fn may_concern(&self, realm: Realm) -> bool {
+        if self.is_for_owner(realm.principal) {
             return false;
         }
         let open = self.open.lock();
         open.values().all(|call| call.caller.realm == realm)
-    }
-
-    /// Tests if no other realm has made a call.
-    pub fn is_only_realm(&self, realm: Realm) -> bool {
-        self.realm.is_unused() || self.realm.is(realm)
     }
 
     /// Finds the call that a question belongs to, among the calls that were in flight when it was read.
@@ -688,9 +669,7 @@ pub fn unanswerable(question: &str) -> ErrorObject {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_base::{
-        backchannel::Asks, caller::ProfileId, notifications::NotificationQueue, project::Project,
-    };
+    use switchboard_base::{backchannel::Asks, notifications::NotificationQueue, project::Project};
     use switchboard_client::Reason;
     use switchboard_wire::method;
 
@@ -841,7 +820,7 @@ mod tests {
     #[test]
     fn messages_for_the_owner_are_withheld_from_strangers() {
         let questions = Arc::new(Questions::default());
-        let concerns = |principal: Principal| questions.may_concern(principal.into(), true);
+        let concerns = |principal: Principal| questions.may_concern(principal.into());
         assert!(concerns(Principal::Anyone));
         questions.note(&caller(9, Principal::Anyone));
         let stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
@@ -852,23 +831,6 @@ mod tests {
         questions.note(&caller(1, Principal::Owner));
         assert!(concerns(Principal::Owner));
         assert!(!concerns(Principal::Anyone));
-    }
-
-    #[test]
-    fn messages_about_hidden_tools_are_withheld() {
-        let questions = Questions::default();
-        let narrow = Realm {
-            profile: Some(ProfileId::of("narrow")),
-            ..Realm::OWNER
-        };
-        let concerns = |sees_all| questions.may_concern(narrow, sees_all);
-        assert!(concerns(false));
-        questions.note(&Caller::new(2, "n".into(), narrow));
-        assert!(concerns(false));
-        // A call of another client that may use tools which are hidden from this one.
-        questions.note(&caller(1, Principal::Owner));
-        assert!(!concerns(false));
-        assert!(concerns(true));
     }
 
     /// The server may ask before the response with the task is processed.

@@ -131,6 +131,19 @@ pub(crate) enum ArgumentsError {
     TooMuch,
 }
 
+impl ArgumentsError {
+    /// The text without names: a rule may name what is hidden from a client.
+    pub(crate) fn for_agents(&self) -> String {
+        match self {
+            Self::Twice(_) => {
+                "the arguments contain a member twice, or in two letter cases".to_owned()
+            }
+            Self::TooLong(_) => "a value is too long to be compared with a pattern".to_owned(),
+            other => other.to_string(),
+        }
+    }
+}
+
 impl From<Twice> for ArgumentsError {
     fn from(Twice(name): Twice) -> Self {
         Self::Twice(name)

@@ -16,6 +16,7 @@ use switchboard_client::{
     self as client, Answering, Call, CallError, Client, ErrorObject, Id, Raw, Reason,
 };
 use switchboard_outbound::{
+    instances::Key,
     limiter::Permit,
     live::Live,
     questions::{CallQuestions, Question},
@@ -34,7 +35,7 @@ use super::{
     outcome,
     rounds::{answers_in, hand_in},
 };
-use crate::relay::{CallSource, Relay};
+use crate::relay::Relay;
 
 /// A call in flight. Dropping it withdraws the call.
 #[derive(Debug)]
@@ -155,11 +156,7 @@ impl InFlight {
         let wants = Wants { progress, logs };
         let relay = (progress || logs).then(|| {
             Relay::new(
-                CallSource {
-                    questions: Arc::clone(&instance.questions),
-                    realm: context.caller.realm,
-                    sees_all: outgoing.permitted.0.sees_all_of(&upstream.name),
-                },
+                context.hears_unnamed(),
                 outgoing.backchannel.cloned(),
                 progress_token(outgoing.params.as_ref()),
                 context.told.clone(),
@@ -685,6 +682,13 @@ impl Drop for Task {
 }
 
 impl CallContext<'_> {
+    /// Tests if no log message of the instance can be about tools that the client does not see.
+    fn hears_unnamed(&self) -> bool {
+        let (scope, _) = &self.outgoing.permitted;
+        let is_its_own = || self.instance.key().is_some_and(Key::is_of_one_client);
+        scope.sees_all_of(&self.upstream.name) || is_its_own()
+    }
+
     /// Tests if this tool works only as a task, and this client did not ask for one.
     fn wants_task(&self, live: &Live) -> bool {
         if self.outgoing.method != method::TOOLS_CALL || !live.tasks() {

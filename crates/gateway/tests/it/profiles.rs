@@ -285,7 +285,7 @@ async fn changed_profile_reaches_live_clients() {
 
 #[tokio::test]
 async fn messages_of_hidden_servers_do_not_arrive() {
-    let Two { rig, a, b } = Two::new().await;
+    let Two { rig, a, b } = Two::with(json!({ "servers": ["alpha"] })).await;
     let mut pipe = Pipe::open(&rig, under("work", direct())).await;
     pipe.result("logging/setLevel", json!({ "level": "info" }))
         .await;

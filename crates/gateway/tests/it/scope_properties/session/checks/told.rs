@@ -189,6 +189,12 @@ impl Listener {
         self.caller.profile.is_none() && self.caller.servers.is_none()
     }
 
+    /// Tests if its profile leaves out no tool, as far as the gateway knows.
+    fn sees_all(&self, world: &World) -> bool {
+        let tools = world.profile(&self.caller).map(|profile| &profile.tools);
+        tools.is_none_or(|tools| tools.allow.is_none() && tools.deny.is_empty())
+    }
+
     fn sees_server(&self, world: &World, at: usize) -> bool {
         world.sees_server(&self.caller, &world.servers[at].name)
     }
@@ -209,7 +215,8 @@ impl Listener {
             Event::Tool { .. } if is_one && self.is_everything() => return true,
             // An override replaces the description.
             Event::Tool { tool } if server.tools[tool].new_about.is_some() => return false,
-            Event::Extension if !is_one => return false,
+            // It may be about a tool that the profile leaves out.
+            Event::Extension if !is_one || !self.sees_all(world) => return false,
             _ => {}
         }
         let is_menu = event.tool().is_some() && world.is_menu(caller, self.look);
@@ -229,11 +236,12 @@ impl Listener {
         expected
     }
 
-    /// The messages that it may hear in any round: a log that belongs to no call may be kept from it.
+    /// The messages that it may hear in any round: a log that belongs to no call may be kept from it, and is if its
+    /// profile leaves out tools.
     fn logs<'a>(&self, world: &World, logs: &'a [String]) -> impl Iterator<Item = String> + 'a {
         let shown = world.shown_servers(&self.caller, self.look);
         // In 2026-07-28, only calls have logs.
-        let may_hear = self.revision != MODERN;
+        let may_hear = self.revision != MODERN && self.sees_all(world);
         let shown = shown.into_iter().filter(move |_| may_hear);
         shown.map(|at| format!("log {}", logs[at]))
     }
@@ -543,6 +551,9 @@ fn wanted_of(transports: &[Transport]) -> impl Iterator<Item = String> {
     kinds.flat_map(move |(told, kind)| {
         let revisions = REVISIONS.into_iter();
         let revisions = revisions.filter(move |revision| kind != "log" || *revision != MODERN);
+        // Few callers see all of a server in its own view, in which extensions are heard of.
+        let is_rare = (told, kind) == ("told", "extension");
+        let revisions = revisions.filter(move |revision| !is_rare || *revision == MODERN);
         revisions.flat_map(move |revision| {
             let all = transports.iter();
             all.map(move |transport| format!("{told} {kind}, {revision}, {transport:?}"))
