@@ -499,19 +499,19 @@ impl Upstream {
     /// Tests if the instance of all callers, which has these questions, may get the roots of this client: it would serve
     /// them to everyone. Over a pipe, the server is [split](Self::has_asked) if its entry leaves that to the gateway, and
     /// only a client that keeps the instance has it get them. Remote servers are not split: no other client may have
-    /// used it, unless the request names the call that it belongs to.
+    /// used it, unless the request belongs to a call of this one.
     pub fn may_get_roots(
         &self,
         questions: &Arc<Questions>,
         client: &Caller,
-        is_named: bool,
+        is_of_call: bool,
     ) -> bool {
         if !Arc::ptr_eq(&self.shared.load().questions, questions) {
             // It is being replaced.
             return false;
         }
         if self.is_remote() {
-            return is_named || questions.is_only_user(client);
+            return is_of_call || questions.is_only_user(client);
         }
         self.has_asked(Some(client));
         let own = self.own.lock();

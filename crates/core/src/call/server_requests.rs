@@ -49,26 +49,25 @@ impl Asking {
     }
 
     /// Tests if the instance may get the roots of this client, which it serves to all its callers from then on.
-    fn may_get_roots(&self, core: &Core, client: &Caller, is_named: bool) -> bool {
+    fn may_get_roots(&self, core: &Core, client: &Caller, is_of_call: bool) -> bool {
         match &self.key {
             Some(key) => key.serves(client),
             None => core
                 .upstream(&self.server)
-                .is_some_and(|upstream| upstream.may_get_roots(&self.questions, client, is_named)),
+                .is_some_and(|upstream| upstream.may_get_roots(&self.questions, client, is_of_call)),
         }
     }
 
-    /// The answer to a request for roots, unless it is put to this client.
+    /// The answer to a request for roots in a call of this client, unless it is put to the client.
     fn known_roots(
         &self,
         core: &Core,
         client: &Caller,
         client_can: bool,
-        is_named: bool,
     ) -> Option<Result<Raw, ErrorObject>> {
         let granted = roots::granted(&self.asked.method, client);
         let has_some = self.is_for_roots() && (client_can || granted.is_some());
-        if has_some && !self.may_get_roots(core, client, is_named) {
+        if has_some && !self.may_get_roots(core, client, true) {
             return Some(self.without_sharing());
         }
         granted.map(Ok)
@@ -192,7 +191,7 @@ async fn put(core: &Arc<Core>, asking: &Asking) -> Option<Result<Raw, ErrorObjec
             && is_foreign(&asked.method)
             && declares(&owner.capabilities)
             && core.live_catalog.declares_extension(server);
-    if let Some(roots) = asking.known_roots(core, &owner.caller, client_can, is_named) {
+    if let Some(roots) = asking.known_roots(core, &owner.caller, client_can) {
         return Some(roots);
     }
     let to_person = match answerer(client_can, &ruling) {

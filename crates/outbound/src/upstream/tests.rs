@@ -304,7 +304,7 @@ async fn remote_server_gets_roots_of_its_only_user() {
     let questions = Arc::clone(&upstream.shared().questions);
     assert!(upstream.may_get_roots(&questions, &one, false));
     assert!(!upstream.may_get_roots(&questions, &two, false));
-    // On the stream of its own call.
+    // In its own call.
     assert!(upstream.may_get_roots(&questions, &two, true));
     upstream.instance(&two).unwrap();
     assert!(!upstream.may_get_roots(&questions, &one, false));

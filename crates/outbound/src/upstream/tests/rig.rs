@@ -112,13 +112,13 @@ impl Above {
         } = asking;
         let located = questions.locate(asked, under_way).await;
         let upstream = self.supervisor.upgrade().and_then(|all| all.get(server))?;
-        let may_get = |client: &Caller, is_named| match key {
+        let may_get = |client: &Caller, is_of_call| match key {
             Some(key) => key.serves(client),
-            None => upstream.may_get_roots(questions, client, is_named),
+            None => upstream.may_get_roots(questions, client, is_of_call),
         };
         let client = match located.owner {
             Owner::Call(call) => {
-                Some(call.caller.clone()).filter(|client| may_get(client, located.is_named))
+                Some(call.caller.clone()).filter(|client| may_get(client, true))
             }
             Owner::Several => {
                 upstream.has_asked(None);
