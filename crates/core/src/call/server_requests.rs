@@ -52,9 +52,9 @@ impl Asking {
     fn may_get_roots(&self, core: &Core, client: &Caller, is_of_call: bool) -> bool {
         match &self.key {
             Some(key) => key.serves(client),
-            None => core
-                .upstream(&self.server)
-                .is_some_and(|upstream| upstream.may_get_roots(&self.questions, client, is_of_call)),
+            None => core.upstream(&self.server).is_some_and(|upstream| {
+                upstream.may_get_roots(&self.questions, client, is_of_call)
+            }),
         }
     }
 

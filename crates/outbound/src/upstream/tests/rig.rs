@@ -117,9 +117,7 @@ impl Above {
             None => upstream.may_get_roots(questions, client, is_of_call),
         };
         let client = match located.owner {
-            Owner::Call(call) => {
-                Some(call.caller.clone()).filter(|client| may_get(client, true))
-            }
+            Owner::Call(call) => Some(call.caller.clone()).filter(|client| may_get(client, true)),
             Owner::Several => {
                 upstream.has_asked(None);
                 None
