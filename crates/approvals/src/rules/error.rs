@@ -136,7 +136,7 @@ impl ArgumentsError {
     pub(crate) fn for_agents(&self) -> String {
         match self {
             Self::Twice(_) => {
-                "the arguments contain a member twice, or in two letter cases".to_owned()
+                "the arguments contain a member twice, or in another letter case".to_owned()
             }
             Self::TooLong(_) => "a value is too long to be compared with a pattern".to_owned(),
             other => other.to_string(),

@@ -417,6 +417,39 @@ fn names_too_long_for_a_pattern_are_denied() {
     }
 }
 
+/// A client could otherwise find out, name by name, at which members a rule looks.
+#[test]
+fn denial_names_no_member_of_the_rule() {
+    let long = format!(r#"{{"inner":{{"secretKey":"{}"}}}}"#, "x".repeat(300_000));
+    for (arguments, expected) in [
+        (
+            r#"{"Inner":{}}"#,
+            "the arguments contain a member twice, or in another letter case",
+        ),
+        (
+            r#"{"inner":{"SecretKey":"x"}}"#,
+            "the arguments contain a member twice, or in another letter case",
+        ),
+        (
+            long.as_str(),
+            "a value is too long to be compared with a pattern",
+        ),
+    ] {
+        let rule = json!({ "action": "deny", "arguments": { "$.inner.secretKey": "/etc/*" } });
+        let rules = [Rule::parse(&rule).unwrap()];
+        let rules = Rules::new(rules.into(), [], Guard::Never).unwrap();
+        let arguments = crate::raw(arguments);
+        let case = Case {
+            arguments: Some(&arguments),
+            ..Case::tool_call("s", "t")
+        };
+        let verdict = rules.judge(&case, 0);
+        assert_eq!(verdict.action, Action::Deny);
+        assert_eq!(verdict.denial(), format!("denied by a rule: {expected}"));
+        assert!(verdict.why.contains("nner"), "{}", verdict.why);
+    }
+}
+
 #[test]
 fn work_of_one_judgement_is_bounded() {
     let rules = |count: usize| {
